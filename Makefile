@@ -1,0 +1,142 @@
+# Lockstep: plain `make` builds build/lockstep; `make help` lists the rest.
+#
+# Variants build into folders of their own, so that they never mix:
+#   make SANITIZE=address,undefined    build/asan...   make SANITIZE=thread    build/tsan...
+#   make CC=clang BUILD=build/clang
+VERSION := 0.1.0
+PREFIX ?= /usr/local
+CC ?= cc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+
+comma := ,
+SANITIZE ?=
+BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
+
+LIBRARIES := jansson libutf8proc libxxhash hwloc
+CPPFLAGS += -D_GNU_SOURCE -Iinclude -Isrc -DLS_VERSION='"$(VERSION)"' \
+            $(shell pkg-config --cflags $(LIBRARIES))
+WARNINGS := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Werror
+# Contraction off: a multiply and an add are fused only where the source says so.
+NUMERIC := -ffp-contract=off -fno-math-errno -fno-trapping-math
+CFLAGS ?= -O2 -g
+ALL_CFLAGS = -std=c17 $(CFLAGS) $(WARNINGS) $(NUMERIC) -fPIC -fvisibility=hidden -pthread \
+             $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+LDLIBS += $(shell pkg-config --libs $(LIBRARIES)) -pthread
+LDFLAGS += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
+
+# src/kernels/*.c is compiled once for each instruction set; kernels/dispatch/ once.
+ISAS := ref avx2 avx512
+ISA_FLAGS_ref := -DLS_ISA_REF
+ISA_FLAGS_avx2 := -DLS_ISA_AVX2 -mavx2 -mfma
+ISA_FLAGS_avx512 := -DLS_ISA_AVX512 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl \
+                    -mprefer-vector-width=512
+
+KERNEL_SOURCES := $(wildcard src/kernels/*.c)
+CLI_SOURCES := $(wildcard src/cli/*.c src/launch/*.c)
+LIBRARY_SOURCES := $(filter-out $(KERNEL_SOURCES) $(CLI_SOURCES),$(wildcard src/*/*.c src/*/*/*.c))
+KERNEL_OBJECTS := $(foreach isa,$(ISAS),$(KERNEL_SOURCES:src/%.c=$(BUILD)/obj/$(isa)/%.o))
+LIBRARY_OBJECTS := $(LIBRARY_SOURCES:src/%.c=$(BUILD)/obj/%.o) $(KERNEL_OBJECTS)
+CLI_OBJECTS := $(CLI_SOURCES:src/%.c=$(BUILD)/obj/%.o)
+
+TEST_SOURCES := $(wildcard tests/unit/*/test_*.c)
+TEST_SUPPORT := $(wildcard tests/support/*.c)
+TEST_PROGRAMS := $(TEST_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
+FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
+
+.PHONY: all tests test fuzz lint format format-check install clean help stats
+.SECONDARY:
+
+all: $(BUILD)/lockstep $(BUILD)/liblockstep.so
+
+help:
+	@echo 'make            the program and the libraries, in $(BUILD)/'
+	@echo 'make tests      the test programs        make test     run them under ctest'
+	@echo 'make fuzz       the fuzz targets (clang) make bench    the benchmarks'
+	@echo 'make lint       includes, sizes, allocations, words    make format   clang-format'
+	@echo 'make install    into PREFIX=$(PREFIX) (DESTDIR is honoured)'
+	@echo 'SANITIZE=address,undefined or SANITIZE=thread builds a variant'
+
+$(BUILD)/lockstep: $(CLI_OBJECTS) $(BUILD)/liblockstep.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/liblockstep.a: $(LIBRARY_OBJECTS)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/liblockstep.so: $(LIBRARY_OBJECTS)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,liblockstep.so.0 -o $@ $^ $(LDLIBS)
+
+define kernel_rule
+$(BUILD)/obj/$(1)/%.o: src/%.c Makefile
+	@mkdir -p $$(@D)
+	$$(CC) $$(CPPFLAGS) $$(ALL_CFLAGS) -O3 $$(ISA_FLAGS_$(1)) -MMD -MP -c -o $$@ $$<
+endef
+$(foreach isa,$(ISAS),$(eval $(call kernel_rule,$(isa))))
+
+$(BUILD)/obj/%.o: src/%.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# --- tests -------------------------------------------------------------------------------------
+TEST_CPPFLAGS := -Itests/support -DLS_TEST_SOURCE='"$(CURDIR)"' -DLS_TEST_BUILD='"$(CURDIR)/$(BUILD)"'
+
+$(BUILD)/tests/%: tests/unit/%.c $(TEST_SUPPORT) $(BUILD)/liblockstep.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< \
+	    $(TEST_SUPPORT) $(BUILD)/liblockstep.a -lcmocka $(LDLIBS) -lm
+
+tests: $(TEST_PROGRAMS)
+
+$(BUILD)/CTestTestfile.cmake: $(TEST_SOURCES) Makefile
+	@mkdir -p $(@D)
+	@for test in $(TEST_SOURCES:tests/unit/%.c=%); do \
+	    echo "add_test($$test \"$(CURDIR)/$(BUILD)/tests/$$test\")"; \
+	    echo "set_tests_properties($$test PROPERTIES TIMEOUT 300 WORKING_DIRECTORY \"$(CURDIR)\")"; \
+	done > $@
+
+test: all tests $(BUILD)/CTestTestfile.cmake
+	cd $(BUILD) && ctest --output-on-failure -j2
+
+# --- fuzzing: clang only, address and undefined-behaviour sanitizers ------------------------------
+FUZZ_FLAGS := -std=c17 -O1 -g $(NUMERIC) -pthread -fsanitize=fuzzer,address,undefined \
+              -fno-sanitize-recover=all
+FUZZ_LIBRARY_SOURCES := $(wildcard src/base/*.c src/formats/*.c src/tokenizer/*.c)
+
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LIBRARY_SOURCES)
+	@mkdir -p $(@D)
+	clang $(CPPFLAGS) $(FUZZ_FLAGS) -o $@ $^ $(LDLIBS)
+
+fuzz: $(FUZZ_PROGRAMS)
+
+# --- house keeping -----------------------------------------------------------------------------
+C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)
+
+format:
+	clang-format -i $(C_FILES)
+
+format-check:
+	clang-format --dry-run -Werror $(C_FILES)
+
+lint:
+	tools/lint.sh
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig \
+	    $(DESTDIR)$(PREFIX)/include/lockstep
+	install -m 755 $(BUILD)/lockstep $(DESTDIR)$(PREFIX)/bin/lockstep
+	install -m 644 $(BUILD)/liblockstep.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 755 $(BUILD)/liblockstep.so $(DESTDIR)$(PREFIX)/lib/liblockstep.so.$(VERSION)
+	ln -sf liblockstep.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/liblockstep.so.0
+	ln -sf liblockstep.so.0 $(DESTDIR)$(PREFIX)/lib/liblockstep.so
+	install -m 644 include/lockstep.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 include/lockstep/*.h $(DESTDIR)$(PREFIX)/include/lockstep/
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' lockstep.pc.in \
+	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/lockstep.pc
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(LIBRARY_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(TEST_PROGRAMS:%=%.d)

@@ -1,0 +1,8 @@
+/* Monotonic time only: wall clocks jump. */
+#ifndef LS_BASE_CLOCK_H
+#define LS_BASE_CLOCK_H
+
+/* Seconds since an arbitrary start. */
+double ls_seconds(void);
+
+#endif
