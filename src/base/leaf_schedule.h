@@ -1,0 +1,42 @@
+/* How one pass adds over samples: the order that all layouts share (docs/design.md, "Same bits").
+ *
+ * A global batch is cut into leaves of consecutive samples. Inside a leaf a sum is one chain in
+ * row order; across leaves it is a perfect binary tree over leaf indices. A kernel walks the pieces
+ * of leaves that a pass holds, with a stack of partial sums: a finished leaf is pushed, then the
+ * two newest entries are added `merges` times (older + newer). What is open when the pass ends
+ * waits in the gradient's slots, one slot a stack position, and the next pass goes on from there.
+ * comm/tree.c decides the merges; kernels only follow. */
+#ifndef LS_BASE_LEAF_SCHEDULE_H
+#define LS_BASE_LEAF_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct ls_leaf_schedule {
+    int32_t pieces;         /* leaves, or parts of leaves, in this pass */
+    const int32_t *offsets; /* [pieces + 1] first row of each piece; a piece has at least one row */
+    const uint8_t *merges;  /* [pieces] additions after the piece is complete */
+    int32_t depth;          /* partial sums waiting from earlier passes: slots 0 .. depth - 1 */
+    bool resume;            /* piece 0 continues the chain that waits in slot `depth` */
+    bool leave_open;        /* the last piece's leaf goes on in the next pass: no push, no merge,
+                               its chain is stored in the slot above the stack */
+} ls_leaf_schedule;
+
+/* The same for a table of rows (embeddings), each row with its own pieces: only the tokens that
+ * hold the row's id count, a leaf without one is skipped. Arrays are borrowed. */
+typedef struct ls_row_schedule {
+    int32_t rows;                /* distinct table rows touched in this pass */
+    const int32_t *gradient_row; /* [rows] where the row's sum lies in the gradient value */
+    const int32_t *piece_begin;  /* [rows + 1] into token_begin and merges */
+    const int32_t *token_begin;  /* [pieces + 1] into tokens */
+    const int32_t *tokens;       /* token indices of this pass, ascending within a row */
+    const uint8_t *merges;       /* [pieces] */
+    const uint8_t *depth;        /* [rows] */
+    const uint8_t *resume;       /* [rows] 0 or 1 */
+    const uint8_t *leave_open;   /* [rows] 0 or 1 */
+} ls_row_schedule;
+
+/* Deepest stack that a kernel must hold: 2^20 leaves and one open chain. */
+enum { LS_MAX_SLOTS = 22 };
+
+#endif
