@@ -7,6 +7,7 @@
  * operations, so the same bits. */
 #include <math.h>
 
+#include "kernels/dropout_factors.h"
 #include "kernels/functions.h"
 #include "kernels/math.h"
 #include "kernels/scratch.h"
@@ -175,19 +176,8 @@ static void row_scale(const attention_head *h, float *row, float factor)
 /* mask[j] = 1 / (1 - probability) where the probability of key j is kept, 0 where it is dropped. */
 static void row_mask(const attention_head *h, int64_t query)
 {
-    const ls_dropout *dropout = &h->a->dropout;
-    int64_t row = h->query_row + query;
-    uint32_t sample = dropout->samples[row];
-    uint32_t position = dropout->positions ? (uint32_t)dropout->positions[row] : 0;
-    uint64_t begin = (uint64_t)(h->head * h->a->max_positions);
-    float kept = 1.0f / (1.0f - dropout->probability);
-    for (int64_t j = 0; j < h->keys; j++) {
-        uint64_t element = begin + (uint64_t)j;
-        ls_philox_block block = ls_philox(
-            dropout->key,
-            (ls_philox_block){{sample, dropout->site, position, (uint32_t)(element / 4)}});
-        h->mask[j] = ls_uniform(block.word[element % 4]) >= dropout->probability ? kept : 0.0f;
-    }
+    LS_KERNEL(dropout_factors)
+    (h->mask, &h->a->dropout, h->query_row + query, h->head * h->a->max_positions, h->keys);
     zero_padding(h, h->mask);
 }
 
