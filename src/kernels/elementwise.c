@@ -7,40 +7,46 @@
 
 enum { CHUNK = 512 }; /* mask elements made at once: stays in the L1 cache */
 
+static void add_scaled(float *to, const float *old, const float *from, const float *factors,
+                       int64_t count)
+{
+    int64_t e = 0;
+    for (; e + LS_LANES <= count; e += LS_LANES)
+        vec_store(to + e, vec_fma(vec_load(from + e), vec_load(factors + e), vec_load(old + e)));
+    int64_t left = count - e;
+    if (left)
+        vec_store_first(to + e,
+                        vec_fma(vec_load_first(from + e, left), vec_load_first(factors + e, left),
+                                vec_load_first(old + e, left)),
+                        left);
+}
+
+static void scale(float *to, const float *from, const float *factors, int64_t count)
+{
+    int64_t e = 0;
+    for (; e + LS_LANES <= count; e += LS_LANES)
+        vec_store(to + e, vec_load(from + e) * vec_load(factors + e));
+    int64_t left = count - e;
+    if (left)
+        vec_store_first(to + e, vec_load_first(from + e, left) * vec_load_first(factors + e, left),
+                        left);
+}
+
 void LS_KERNEL(residual_dropout)(float *sum, const float *residual, const float *branch,
                                  int64_t hidden, const ls_dropout *dropout, int64_t begin,
                                  int64_t end)
 {
     float factors[CHUNK];
+    bool draws = dropout->probability > 0.0f;
+    if (!draws)
+        for (int i = 0; i < CHUNK; i++)
+            factors[i] = 1.0f;
     for (int64_t row = begin; row < end; row++) {
         for (int64_t start = 0; start < hidden; start += CHUNK) {
             int64_t count = hidden - start < CHUNK ? hidden - start : CHUNK;
-            const float *from = branch + row * hidden + start;
-            const float *old = residual + row * hidden + start;
-            float *to = sum + row * hidden + start;
-            if (dropout->probability > 0.0f) {
-                LS_KERNEL(dropout_factors)(factors, dropout, row, start, count);
-                int64_t e = 0;
-                for (; e + LS_LANES <= count; e += LS_LANES)
-                    vec_store(to + e, vec_fma(vec_load(from + e), vec_load(factors + e),
-                                              vec_load(old + e)));
-                int64_t left = count - e;
-                if (left)
-                    vec_store_first(to + e,
-                                    vec_fma(vec_load_first(from + e, left),
-                                            vec_load_first(factors + e, left),
-                                            vec_load_first(old + e, left)),
-                                    left);
-            } else {
-                int64_t e = 0;
-                for (; e + LS_LANES <= count; e += LS_LANES)
-                    vec_store(to + e, vec_load(old + e) + vec_load(from + e));
-                int64_t left = count - e;
-                if (left)
-                    vec_store_first(to + e,
-                                    vec_load_first(old + e, left) + vec_load_first(from + e, left),
-                                    left);
-            }
+            int64_t at = row * hidden + start;
+            if (draws) LS_KERNEL(dropout_factors)(factors, dropout, row, start, count);
+            add_scaled(sum + at, residual + at, branch + at, factors, count);
         }
     }
 }
@@ -58,17 +64,9 @@ void LS_KERNEL(dropout)(float *to, const float *from, int64_t hidden, const ls_d
     for (int64_t row = begin; row < end; row++) {
         for (int64_t start = 0; start < hidden; start += CHUNK) {
             int64_t count = hidden - start < CHUNK ? hidden - start : CHUNK;
-            const float *source = from + row * hidden + start;
-            float *target = to + row * hidden + start;
+            int64_t at = row * hidden + start;
             LS_KERNEL(dropout_factors)(factors, dropout, row, start, count);
-            int64_t e = 0;
-            for (; e + LS_LANES <= count; e += LS_LANES)
-                vec_store(target + e, vec_load(source + e) * vec_load(factors + e));
-            int64_t left = count - e;
-            if (left)
-                vec_store_first(
-                    target + e,
-                    vec_load_first(source + e, left) * vec_load_first(factors + e, left), left);
+            scale(to + at, from + at, factors, count);
         }
     }
 }
