@@ -26,12 +26,6 @@ typedef struct gemm_case {
     int at_start;
 } gemm_case;
 
-static float random_float(uint32_t *state)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return (float)(int32_t)(*state >> 8) * 0x1p-23f - 1.0f;
-}
-
 static void fill(float *to, int64_t count, uint32_t seed)
 {
     for (int64_t i = 0; i < count; i++)
