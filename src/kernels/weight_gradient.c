@@ -109,7 +109,7 @@ static void store_slot(const gradient_tile *t, int64_t slot)
 
 /* Before the first block every entry that the pass adds to comes onto the stack; after the last one
  * every entry that it leaves behind goes to its slot. */
-static void run_tile(const gradient_tile *t, const token_block *block, const float *right)
+static void run_tile(const gradient_tile *t, const token_block *block, float *right, bool copy)
 {
     const ls_weight_gradient *g = t->g;
     const ls_leaf_schedule *schedule = g->schedule;
@@ -119,11 +119,13 @@ static void run_tile(const gradient_tile *t, const token_block *block, const flo
         for (int64_t slot = t->range->lowest; slot < schedule->depth + resume; slot++)
             load_slot(t, slot);
     const bool to_slot = ends && t->columns % LS_LANES == 0;
+    const int64_t width = round_up(t->columns, LS_LANES);
     ls_tile tile = {
         .a = g->left + schedule->offsets[block->first] * g->left_stride + t->row,
         .a_stride = g->left_stride,
         .b = right,
-        .b_row = round_up(t->columns, LS_LANES),
+        .b_row = width,
+        .b_copy = right,
         .start = resume ? entry_at(t, schedule->depth) : NULL,
         .start_row = TILE_COLUMNS,
         .pieces = block->end - block->first,
@@ -134,7 +136,12 @@ static void run_tile(const gradient_tile *t, const token_block *block, const flo
         .c = to_slot ? slot_at(t, block->last) : entry_at(t, block->last),
         .c_row = to_slot ? g->gradient_row : TILE_COLUMNS,
     };
-    tile_kernels[A_BY_DEPTH][t->rows - 1][tile.b_row / LS_LANES - 1](&tile);
+    if (copy) {
+        tile.b = g->right + schedule->offsets[block->first] * g->right_stride + t->column;
+        tile.b_row = g->right_stride;
+    }
+    const tile_layout layout = copy ? A_BY_DEPTH_COPY_B : A_BY_DEPTH;
+    tile_kernels[layout][t->rows - 1][width / LS_LANES - 1](&tile);
     if (ends)
         for (int64_t slot = t->range->lowest; slot <= block->last - to_slot; slot++)
             store_slot(t, slot);
@@ -149,7 +156,7 @@ typedef struct tile_group {
 } tile_group;
 
 static void run_group(const ls_weight_gradient *g, const stack_range *range,
-                      const tile_group *group, const token_block *block, const float *right)
+                      const tile_group *group, const token_block *block, float *right)
 {
     const int32_t *offsets = g->schedule->offsets;
     int64_t tokens = offsets[block->end] - offsets[block->first];
@@ -162,7 +169,7 @@ static void run_group(const ls_weight_gradient *g, const stack_range *range,
         for (int64_t k = 0; k < group->columns; k += TILE_COLUMNS) {
             t.column = group->column + k;
             t.columns = smaller(TILE_COLUMNS, group->columns - k);
-            run_tile(&t, block, right + k * tokens);
+            run_tile(&t, block, right + k * tokens, i == group->begin && t.columns % LS_LANES == 0);
             t.stack += group->stack_floats;
         }
     }
@@ -191,8 +198,12 @@ void LS_KERNEL(weight_gradient)(const ls_weight_gradient *g, void *scratch)
             token_block block = {.top = schedule->depth};
             while (next_block(schedule, &block)) {
                 int64_t first = schedule->offsets[block.first];
-                pack_b(right, g->right + first * g->right_stride + group.column, g->right_stride, 1,
-                       schedule->offsets[block.end] - first, group.columns);
+                int64_t whole = group.columns / TILE_COLUMNS * TILE_COLUMNS;
+                if (group.columns % LS_LANES)
+                    pack_b(right + whole * (schedule->offsets[block.end] - first),
+                           g->right + first * g->right_stride + group.column + whole,
+                           g->right_stride, 1, schedule->offsets[block.end] - first,
+                           group.columns - whole);
                 run_group(g, &range, &group, &block, right);
             }
         }
