@@ -37,7 +37,7 @@ LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors,
     const float *b = tile->b, *pointer[POINTERS];
 #pragma GCC unroll 5
     for (int i = 0; i < POINTERS; i++)
-        pointer[i] = tile->a + i * 3 * a_stride;
+        pointer[i] = by_depth || i * 3 >= rows ? tile->a : tile->a + i * 3 * a_stride;
     float *stack = tile->stack, *b_copy = tile->b_copy;
     if (tile->offsets[tile->pieces] >= PREFETCH_DEPTH) {
 #pragma GCC unroll 16
@@ -61,7 +61,7 @@ LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors,
                     __builtin_prefetch(b + PREFETCH_STEPS * b_row + j);
                 b_copy += vectors * LS_LANES;
             }
-            if (by_depth) {
+            if (by_depth && WIDE_TILE) {
                 __builtin_prefetch(pointer[0] + PREFETCH_STEPS * a_stride);
                 __builtin_prefetch(pointer[0] + PREFETCH_STEPS * a_stride + rows - 1);
             }
