@@ -24,9 +24,7 @@ void ls_row_scheduler_start(ls_row_scheduler *scheduler, ls_tree_range range, in
 int32_t ls_row_scheduler_touched(const ls_row_scheduler *scheduler, const int32_t **touched);
 
 /* The schedule of the next pass, which covers the tokens up to `token_end` of those given to start
- * (its token indices count from the pass's first token). `leaf_open`: the leaf that the pass's last
- * token belongs to goes on in the next pass. Borrowed until the next call. */
-ls_row_schedule ls_row_scheduler_pass(ls_row_scheduler *scheduler, int64_t token_end,
-                                      bool leaf_open);
+ * (its token indices count from the pass's first token). Borrowed until the next call. */
+ls_row_schedule ls_row_scheduler_pass(ls_row_scheduler *scheduler, int64_t token_end);
 
 #endif
