@@ -12,17 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/activation.h"
 #include "base/leaf_schedule.h"
 #include "base/random.h"
 #include "base/status.h"
-
-typedef enum ls_activation {
-    LS_ACTIVATION_NONE,
-    LS_ACTIVATION_GELU,      /* x * Phi(x), by erf (Hendrycks and Gimpel 2016) */
-    LS_ACTIVATION_GELU_TANH, /* its tanh approximation ("gelu_new", "gelu_pytorch_tanh") */
-    LS_ACTIVATION_RELU,
-    LS_ACTIVATION_TANH,
-} ls_activation;
 
 /* Dropout mask of rows: row r, element e is kept when
  * ls_uniform(philox(key, {samples[r], site, positions[r], e / 4}).word[e % 4]) >= probability,
