@@ -8,16 +8,10 @@
 
 #include <jansson.h>
 
+#include "base/activation.h"
 #include "base/status.h"
 
 typedef enum ls_model_family { LS_MODEL_BERT, LS_MODEL_DISTILBERT } ls_model_family;
-
-typedef enum ls_activation {
-    LS_ACTIVATION_GELU,      /* x/2 (1 + erf(x / sqrt 2)): "gelu", "gelu_python" */
-    LS_ACTIVATION_GELU_TANH, /* its tanh form: "gelu_new", "gelu_pytorch_tanh" */
-    LS_ACTIVATION_RELU,
-    LS_ACTIVATION_TANH
-} ls_activation;
 
 /* Sizes are checked: all positive, heads divide hidden_size, probabilities in [0, 1). */
 typedef struct ls_model_config {

@@ -55,6 +55,7 @@ ls_status ls_gradient_parameter(ls_gradient_pass *pass, ls_value_id parameter, l
     if (pass->gradient[parameter] != LS_NO_VALUE)
         return ls_fail(error, LS_INTERNAL, "program: parameter %s is used by two ops", held->name);
     ls_value template = {.dtype = LS_F32, .role = LS_ROLE_GRADIENT, .rank = held->rank + 1};
+    template.parameter = parameter;
     template.touched = held->touched;
     template.row_sparse = held->row_sparse;
     template.shape[0] = ls_fixed(pass->program->gradient_slots);

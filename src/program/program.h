@@ -78,6 +78,8 @@ typedef struct ls_value {
     ls_dimension shape[LS_MAX_RANK];
     ls_value_id storage; /* the value whose bytes this one overwrites, or itself */
 
+    ls_value_id parameter; /* gradients and optimizer state: whose, LS_NO_VALUE else */
+
     /* Parameters only. */
     int unit;            /* embeddings 0, layer i is 1 + i, the head is the last one */
     bool decay;          /* weight decay applies (not to biases and layer norms) */
