@@ -120,9 +120,8 @@ part_long_fuzz() { fuzz_for 300; }
 
 # Install below a staging folder and build the example as a user of the library would.
 part_install() {
-    local stage
+    # Global within the part's subshell: the trap runs when that ends.
     stage=$(mktemp -d) || return 1
-    # Kept from the caller: the part runs in a subshell.
     trap 'rm -rf "$stage"' EXIT
     make -s install DESTDIR="$stage" PREFIX=/usr || return 1
     export PKG_CONFIG_PATH=$stage/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$stage

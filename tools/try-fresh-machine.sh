@@ -68,7 +68,7 @@ make_root() {
     if [[ -e /etc/ssl/certs/ca-certificates.crt ]]; then
         cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
     fi
-    inside root 'apt-get -q update && apt-get -qy install --no-install-recommends git sudo' >/dev/null
+    inside root 'apt-get -q update && apt-get -qy install --no-install-recommends git sudo' >/dev/null 2>&1
 }
 
 make_account() {
