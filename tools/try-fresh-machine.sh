@@ -89,7 +89,8 @@ bring_pip_settings() {
     done
     { python3 -m pip config list 2>/dev/null || true; } | grep -oE "(file://)?/[^ '\"\\]+" |
         sed 's|^file://||' | sort -u | while read -r path; do
-        if [[ -d $path && ! -e $root$path ]] || mountpoint -q "$root$path"; then
+        # What the root has of its own stays visible; an empty folder is left from an earlier run.
+        if [[ -d $path && -z $(ls -A "$root$path" 2>/dev/null) ]]; then
             mkdir -p "$root$path" && mount --bind -o ro "$path" "$root$path"
         fi
     done
