@@ -76,7 +76,8 @@ make_account() {
         inside root "useradd --create-home $account && echo '$account ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/$account"
 }
 
-# pip's settings, and the folders of this machine that they point to.
+# pip's settings, and the folders of this machine that they point to: an index in a folder keeps its
+# files beside it.
 bring_pip_settings() {
     local path
     for path in /etc/pip.conf /etc/xdg/pip; do
@@ -88,7 +89,7 @@ bring_pip_settings() {
         fi
     done
     { python3 -m pip config list 2>/dev/null || true; } | grep -oE "(file://)?/[^ '\"\\]+" |
-        sed 's|^file://||' | sort -u | while read -r path; do
+        sed -E 's|^file://(.+)/[^/]+/?$|\1|' | sort -u | while read -r path; do
         # What the root has of its own stays visible; an empty folder is left from an earlier run.
         if [[ -d $path && -z $(ls -A "$root$path" 2>/dev/null) ]]; then
             mkdir -p "$root$path" && mount --bind -o ro "$path" "$root$path"
