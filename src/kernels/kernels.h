@@ -61,8 +61,8 @@ typedef struct ls_weight_gradient {
     const ls_leaf_schedule *schedule;
 } ls_weight_gradient;
 
-/* G[e] = sum over rows t of values[t][e] (times factor[t][e] where factor is given), chains of
- * plain additions (of fma with factor), same order; columns begin .. end-1. */
+/* G[e] = sum over rows t of values[t][e], chains of plain additions from 0, same order; columns
+ * begin .. end-1. */
 typedef struct ls_column_sums {
     const float *values;
     int64_t stride;
@@ -72,8 +72,8 @@ typedef struct ls_column_sums {
     const ls_leaf_schedule *schedule;
 } ls_column_sums;
 
-/* dgamma[e] = sum_t dout[t][e] * (x[t][e] - mean[t]) * inverse_deviation[t]; dbeta[e] = sum_t
- * dout[t][e]; same order. All of [T][H] contiguous. */
+/* dgamma[e] = sum_t dout[t][e] * (x[t][e] - mean[t]) * inverse_deviation[t], chains of fma;
+ * dbeta[e] = sum_t dout[t][e], of additions; same order. All of [T][H] contiguous. */
 typedef struct ls_layer_norm_sums {
     const float *output_gradient, *input, *mean, *inverse_deviation;
     int64_t hidden, begin, end; /* columns begin .. end-1 */
