@@ -243,6 +243,8 @@ static ls_status finish(opening *work, ls_error *error)
         return ls_fail(error, LS_INVALID, "%s: no good row: all %llu were left out as bad",
                        dataset->path, (unsigned long long)dataset->skipped);
     LS_TRY(ls_token_cache_finish(&dataset->cache, error));
+    LS_TRY(report_progress(work, true, error));
+    /* Last of what may fail, so that a failed open does not leave labels behind. */
     if (work->labels)
         LS_TRY(ls_label_reader_finish(work->labels, dataset->classes, dataset->count, error));
     XXH3_128bits_update(work->hash, dataset->lengths, dataset->count * sizeof *dataset->lengths);
@@ -250,7 +252,7 @@ static ls_status finish(opening *work, ls_error *error)
     XXH128_hash_t digest = XXH3_128bits_digest(work->hash);
     dataset->digest[0] = digest.high64;
     dataset->digest[1] = digest.low64;
-    return report_progress(work, true, error);
+    return LS_OK;
 }
 
 static void opening_deinit(opening *work)
