@@ -33,7 +33,8 @@ typedef struct ls_model_config {
     double initializer_range;
     int64_t pad_token_id; /* -1 if the file says null */
 
-    /* Dense 0 .. label_count-1. Without labels in the file: labels_given false and the two labels
+    /* Dense 0 .. label_count-1, all different. One label is accepted here; as a head it would be a
+     * regression in Transformers. Without labels in the file: labels_given false and the two labels
      * LABEL_0 and LABEL_1 that Transformers assumes. "num_labels": n alone gives LABEL_0 and so
      * on with labels_given false: a count is no set of names. */
     bool labels_given;

@@ -26,9 +26,10 @@ typedef enum ls_table_format {
 /* All zero: format by extension, columns guessed, no label needed. */
 typedef struct ls_table_options {
     ls_table_format format;
-    /* NULL guesses: text is "text", else "sentence", else the pair that GLUE tasks use, if both are
-     * there: sentence1/sentence2, premise/hypothesis, question1/question2, question/sentence,
-     * question/answer. A pair column is guessed only then. label is "label", else "labels". */
+    /* NULL guesses. Text: "text", else a pair that the GLUE tasks use, if both are there, else
+     * "sentence". The pairs, tried in this order: sentence1/sentence2, premise/hypothesis,
+     * question1/question2, question/sentence. A pair is guessed only together with its text. Label:
+     * "label", else "labels". */
     const char *text_column, *text_pair_column, *label_column;
     bool need_label; /* false: rows without label are fine; the label is still read where it is */
 } ls_table_options;
@@ -71,6 +72,6 @@ ls_status ls_table_next(ls_table *table, ls_row *row, bool *more, ls_error *erro
 bool ls_table_can_skip(const ls_table *table);
 
 /* Back to the first row. */
-ls_status ls_table_rewind(ls_table *table, ls_error *error) LS_MUST_CHECK;
+void ls_table_rewind(ls_table *table);
 
 #endif
