@@ -12,8 +12,9 @@ ls_status ls_table_window_open(table_window *window, const char *path, ls_error 
     *window = (table_window){.file.descriptor = -1};
     LS_TRY(ls_file_open(&window->file, path, error));
     /* One byte more than is ever filled: a record's end may be overwritten. */
-    ls_status status =
-        LS_GROW(window->buffer, window->capacity, WINDOW_BYTES, "window on a table", error);
+    size_t bytes =
+        window->file.bytes < WINDOW_BYTES ? (size_t)window->file.bytes + 1 : WINDOW_BYTES;
+    ls_status status = LS_GROW(window->buffer, window->capacity, bytes, "window on a table", error);
     if (status != LS_OK) ls_table_window_close(window);
     ls_table_window_seek(window, 0, 1);
     return status;
@@ -77,13 +78,15 @@ typedef struct record_scan {
 /* Go on from `scanned`; true: buffer[scanned] is the line end that ends the record. */
 static bool scan_quotes(table_window *window, record_scan *scan)
 {
-    for (; window->scanned < window->end; window->scanned++) {
-        char byte = window->buffer[window->scanned];
+    const char *at = window->buffer + window->scanned, *end = window->buffer + window->end;
+    bool found = false;
+    for (; at < end && !found; at++) {
+        char byte = *at;
         if (scan->state == QUOTED) {
             if (byte == '"') scan->state = QUOTE_SEEN;
             if (byte == '\n') scan->line_ends++;
         } else if (byte == '\n') {
-            return true;
+            found = true;
         } else if (byte == ',') {
             scan->state = FIELD_START;
         } else if (byte == '"' && scan->state != PLAIN) {
@@ -92,7 +95,8 @@ static bool scan_quotes(table_window *window, record_scan *scan)
             scan->state = PLAIN;
         }
     }
-    return false;
+    window->scanned = (size_t)(at - found - window->buffer);
+    return found;
 }
 
 static bool scan_line(table_window *window)
