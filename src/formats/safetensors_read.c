@@ -78,8 +78,9 @@ static ls_status check_range(const ls_safetensors *file, const ls_safetensors_te
     if (first >= 0 && count >= 0 && count <= tensor->elements && first <= tensor->elements - count)
         return LS_OK;
     return ls_fail(error, LS_INTERNAL,
-                   "%s: tensor '%s': elements %" PRId64 " to %" PRId64 " of %" PRId64 " were asked",
-                   file->file.path, tensor->name, first, first + count, tensor->elements);
+                   "%s: tensor '%.200s': %" PRId64 " elements from %" PRId64
+                   " were asked for, it has %" PRId64,
+                   file->file.path, tensor->name, count, first, tensor->elements);
 }
 
 ls_status ls_safetensors_read_raw(const ls_safetensors *file, const ls_safetensors_tensor *tensor,

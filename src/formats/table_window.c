@@ -77,13 +77,15 @@ typedef struct record_scan {
 /* Go on from `scanned`; true: buffer[scanned] is the line end that ends the record. */
 static bool scan_quotes(table_window *window, record_scan *scan)
 {
-    for (; window->scanned < window->end; window->scanned++) {
-        char byte = window->buffer[window->scanned];
+    const char *at = window->buffer + window->scanned, *end = window->buffer + window->end;
+    bool found = false;
+    for (; at < end && !found; at++) {
+        char byte = *at;
         if (scan->state == QUOTED) {
             if (byte == '"') scan->state = QUOTE_SEEN;
             if (byte == '\n') scan->line_ends++;
         } else if (byte == '\n') {
-            return true;
+            found = true;
         } else if (byte == ',') {
             scan->state = FIELD_START;
         } else if (byte == '"' && scan->state != PLAIN) {
@@ -92,7 +94,8 @@ static bool scan_quotes(table_window *window, record_scan *scan)
             scan->state = PLAIN;
         }
     }
-    return false;
+    window->scanned = (size_t)(at - found - window->buffer);
+    return found;
 }
 
 static bool scan_line(table_window *window)
