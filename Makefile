@@ -121,7 +121,7 @@ format-check:
 	@clang-format --dry-run -Werror $(C_FILES)
 
 lint:
-	tools/lint.sh
+	tools/lint.py
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig \
