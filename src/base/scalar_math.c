@@ -50,7 +50,7 @@ static double exp_with_tail(double x, double tail)
     return value * power_of_two(half) * power_of_two(whole - half);
 }
 
-double ls_exp(double x)
+double ls_math_exp(double x)
 {
     return exp_with_tail(x, 0.0);
 }
@@ -103,7 +103,7 @@ static double log_in_two(double x, double *low)
     return sum;
 }
 
-double ls_log(double x)
+double ls_math_log(double x)
 {
     if (x != x || x == __builtin_inf()) return x;
     if (x < 0.0) return __builtin_nan("");
@@ -112,7 +112,7 @@ double ls_log(double x)
     return log_in_two(x, &low);
 }
 
-double ls_pow(double x, double y)
+double ls_math_pow(double x, double y)
 {
     if (y == 0.0 || x == 1.0) return 1.0;
     if (x != x || y != y || x < 0.0) return __builtin_nan("");
@@ -127,7 +127,7 @@ double ls_pow(double x, double y)
     return exp_with_tail(product, product_low + y * low);
 }
 
-double ls_cos(double x)
+double ls_math_cos(double x)
 {
     /* pi / 2 in three parts of 33 bits: their products with n are exact. */
     const double half_pi[3] = {0x1.921fb544p+0, 0x1.0b4611a6p-34, 0x1.3198a2e037073p-69};
@@ -165,7 +165,7 @@ double ls_normal(ls_philox_key key, ls_philox_block counter)
     ls_philox_block words = ls_philox(key, counter);
     double radius = (fraction(words.word[0], words.word[1]) + 1.0) * 0x1p-53; /* (0, 1] */
     double angle = fraction(words.word[2], words.word[3]) * 0x1p-53;          /* [0, 1) */
-    return __builtin_sqrt(-2.0 * ls_log(radius)) * ls_cos(angle * 0x1.921fb54442d18p+2);
+    return __builtin_sqrt(-2.0 * ls_math_log(radius)) * ls_math_cos(angle * 0x1.921fb54442d18p+2);
 }
 
 void ls_normal_fill(float *values, int64_t count, double deviation, ls_philox_key key,

@@ -2,8 +2,8 @@
  * initial weights. Not the C library's, whose bits change with its version; only +, -, *, /, sqrt
  * and integer steps, each rounded once, so the bits are the same everywhere.
  *
- * Relative errors are below 1e-15 (tests/unit/base/test_scalar_math.c), those of ls_cos absolute.
- * NaN gives NaN. */
+ * Relative errors are below 1e-15 (tests/unit/base/test_scalar_math.c), those of ls_math_cos
+ * absolute. NaN gives NaN. */
 #ifndef LS_BASE_SCALAR_MATH_H
 #define LS_BASE_SCALAR_MATH_H
 
@@ -11,13 +11,13 @@
 
 #include "base/random.h"
 
-double ls_exp(double x); /* 0 below -745.2, infinite above 709.8 */
-double ls_log(double x); /* -inf at 0, NaN below */
+double ls_math_exp(double x); /* 0 below -745.2, infinite above 709.8 */
+double ls_math_log(double x); /* -inf at 0, NaN below */
 
 /* x^y for x >= 0 (NaN below): 1 where y is 0 or x is 1, as C's pow. */
-double ls_pow(double x, double y);
+double ls_math_pow(double x, double y);
 
-double ls_cos(double x); /* |x| <= 1e6, NaN beyond */
+double ls_math_cos(double x); /* |x| <= 1e6, NaN beyond */
 
 /* A draw from the standard normal distribution, from one Philox block (Box and Muller 1958). */
 double ls_normal(ls_philox_key key, ls_philox_block counter);

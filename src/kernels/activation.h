@@ -55,7 +55,8 @@ static inline vec vec_gelu_tanh_derivative(vec x)
 
 static inline vec vec_relu(vec x)
 {
-    return vec_max(vec_set(0.0f), x); /* NaN stays NaN */
+    /* NaN stays NaN. The addition flushes denormals, which vec_max does on some sets only. */
+    return vec_max(vec_set(0.0f), x) + vec_set(0.0f);
 }
 
 static inline vec vec_relu_derivative(vec x)

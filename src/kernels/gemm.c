@@ -76,15 +76,17 @@ static void run_edge(ls_tile *tile, ls_tile_kernel kernel, int64_t rows, int64_t
 
 static void run_tile(const ls_gemm *g, const tile_place *place, float *edge)
 {
-    static const float zeros[TILE_COLUMNS];
+    const int32_t offsets[2] = {0, (int32_t)place->depth};
+    const uint8_t merges[1] = {0};
     float *chains = g->before_activation ? g->before_activation : g->c;
     int64_t at = place->row * g->c_row + place->column;
     ls_tile tile = {
-        .depth = place->depth,
         .a = place->a,
         .b = place->b,
         .b_row = place->b_row,
-        .start = zeros,
+        .pieces = 1,
+        .offsets = offsets,
+        .merges = merges,
         .c = chains + at,
         .c_row = g->c_row,
     };

@@ -10,34 +10,53 @@ LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors)
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < vectors; j++)
-            sum[i][j] = vec_load(tile->start + i * tile->start_row + j * LS_LANES);
-
-    const float *a = tile->a, *b = tile->b;
-    const int64_t b_row = tile->b_row;
-    for (int64_t left = tile->depth; left > 0; left--) {
-        vec column[TILE_VECTORS];
-#pragma GCC unroll 4
-        for (int j = 0; j < vectors; j++)
-            column[j] = vec_load(b + j * LS_LANES);
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++) {
-            vec row = vec_set(a[i]);
-#pragma GCC unroll 4
-            for (int j = 0; j < vectors; j++)
-                sum[i][j] = vec_fma(row, column[j], sum[i][j]);
-        }
-        a += TILE_ROWS;
-        b += b_row;
-    }
-
-    const float *older = tile->older;
-    for (int64_t left = tile->merges; left > 0; left--) {
+            sum[i][j] = vec_set(0.0f);
+    if (tile->start) {
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
             for (int j = 0; j < vectors; j++)
-                sum[i][j] = vec_load(older + i * TILE_COLUMNS + j * LS_LANES) + sum[i][j];
-        older -= TILE_FLOATS;
+                sum[i][j] = vec_load(tile->start + i * tile->start_row + j * LS_LANES);
+    }
+    const float *a = tile->a, *b = tile->b;
+    const int64_t b_row = tile->b_row;
+    float *stack = tile->stack;
+    for (int64_t piece = 0;;) {
+        for (int32_t left = tile->offsets[piece + 1] - tile->offsets[piece]; left > 0; left--) {
+            vec column[TILE_VECTORS];
+#pragma GCC unroll 4
+            for (int j = 0; j < vectors; j++)
+                column[j] = vec_load(b + j * LS_LANES);
+#pragma GCC unroll 16
+            for (int i = 0; i < rows; i++) {
+                vec row = vec_set(a[i]);
+#pragma GCC unroll 4
+                for (int j = 0; j < vectors; j++)
+                    sum[i][j] = vec_fma(row, column[j], sum[i][j]);
+            }
+            a += TILE_ROWS;
+            b += b_row;
+        }
+        int merges = tile->merges[piece];
+        bool last = ++piece == tile->pieces;
+        if (last && tile->leave_open) merges = 0;
+        for (; merges > 0; merges--) {
+            stack -= TILE_FLOATS;
+#pragma GCC unroll 16
+            for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+                for (int j = 0; j < vectors; j++)
+                    sum[i][j] = vec_load(stack + i * TILE_COLUMNS + j * LS_LANES) + sum[i][j];
+        }
+        if (last) break;
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+            for (int j = 0; j < vectors; j++) {
+                vec_store(stack + i * TILE_COLUMNS + j * LS_LANES, sum[i][j]);
+                sum[i][j] = vec_set(0.0f);
+            }
+        stack += TILE_FLOATS;
     }
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++)

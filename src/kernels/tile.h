@@ -7,6 +7,8 @@
 #ifndef LS_KERNELS_TILE_H
 #define LS_KERNELS_TILE_H
 
+#include <stdbool.h>
+
 #include "kernels/tile_sizes.h"
 #include "kernels/vector.h"
 
@@ -20,17 +22,21 @@ enum {
     PACK_SLACK = LS_LANES, /* floats that packing may write beyond the end of packed A */
 };
 
-/* c = older[merges-1] + (... (older[0] + chain)); chain = start, then fma(a, b, chain) over the
- * depth. Whole vectors only. */
+/* What a tile kernel does: chains of fma over the depth, cut into pieces. A piece that is complete
+ * is added to the `merges` newest entries of the stack, newest first, and pushed; the last one is
+ * stored in c instead. Whole vectors only. */
 typedef struct ls_tile {
-    int64_t depth;
     const float *a; /* [depth][TILE_ROWS] */
     const float *b; /* [depth] rows, b_row apart */
     int64_t b_row;
-    const float *start; /* rows, start_row apart; 0: the same row for all */
+    const float *start; /* of the first piece's chains, rows start_row apart (0: the same for all);
+                           NULL: zeros, as for all other pieces */
     int64_t start_row;
-    const float *older; /* tiles [TILE_ROWS][TILE_COLUMNS]; the next one lies before it */
-    int64_t merges;
+    int64_t pieces;         /* at least 1 */
+    const int32_t *offsets; /* [pieces + 1] into the depth */
+    const uint8_t *merges;  /* [pieces] */
+    bool leave_open;        /* the last piece is not complete: no merges */
+    float *stack;           /* above the newest entry; entries are [TILE_ROWS][TILE_COLUMNS] */
     float *c;
     int64_t c_row;
 } ls_tile;

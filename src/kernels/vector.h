@@ -84,7 +84,8 @@ static inline vec vec_fma(vec a, vec b, vec c)
 {
     return (vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 }
-/* The second operand where either is NaN: (a > b) ? a : b. */
+/* (a > b) ? a : b, so b where either is NaN. Whether a denormal result is flushed differs between
+ * sets (arithmetic always flushes it): compute on with the result rather than store it. */
 static inline vec vec_max(vec a, vec b)
 {
     return (vec)_mm512_max_ps((__m512)a, (__m512)b);

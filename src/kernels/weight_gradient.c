@@ -7,6 +7,16 @@
 #include "kernels/scratch.h"
 #include "kernels/tile.h"
 
+/* Rows of the left side that are packed at a time for all tiles of a group, so that each is read
+ * from end to end. */
+enum { PACK_TOKENS = 8 };
+
+/* The part of the stack that a pass touches. */
+typedef struct stack_range {
+    int64_t lowest; /* entry that is changed */
+    int64_t last;   /* entry that the last piece becomes, or the open chain's */
+} stack_range;
+
 /* One tile of G and its packed operands. */
 typedef struct gradient_tile {
     const ls_weight_gradient *g;
@@ -14,6 +24,7 @@ typedef struct gradient_tile {
     const float *left, *right;
     int64_t width; /* of right */
     ls_tile_kernel kernel;
+    const stack_range *range;
     float *stack; /* [LS_MAX_SLOTS] tiles */
 } gradient_tile;
 
@@ -28,82 +39,70 @@ static float *stack_at(const gradient_tile *t, int64_t position)
     return t->stack + position * TILE_FLOATS;
 }
 
-static void load_slot(const gradient_tile *t, float *tile, int64_t slot)
+static void load_slot(const gradient_tile *t, int64_t slot)
 {
     const float *from = slot_at(t, slot);
+    float *to = stack_at(t, slot);
     for (int64_t i = 0; i < t->rows; i++)
         for (int64_t k = 0; k < t->columns; k += LS_LANES)
-            vec_store(tile + i * TILE_COLUMNS + k,
-                      vec_load_first(from + i * t->g->gradient_row + k,
-                                     smaller(LS_LANES, t->columns - k)));
+            vec_store(to + i * TILE_COLUMNS + k, vec_load_first(from + i * t->g->gradient_row + k,
+                                                                smaller(LS_LANES, t->columns - k)));
 }
 
-/* tile = slot + tile */
-static void add_slot(const gradient_tile *t, float *tile, int64_t slot)
+static void store_slot(const gradient_tile *t, int64_t slot)
 {
-    const float *from = slot_at(t, slot);
-    for (int64_t i = 0; i < t->rows; i++)
-        for (int64_t k = 0; k < t->columns; k += LS_LANES) {
-            float *to = tile + i * TILE_COLUMNS + k;
-            vec older = vec_load_first(from + i * t->g->gradient_row + k,
-                                       smaller(LS_LANES, t->columns - k));
-            vec_store(to, older + vec_load(to));
-        }
-}
-
-static void store_slot(const gradient_tile *t, const float *tile, int64_t slot)
-{
+    const float *from = stack_at(t, slot);
     float *to = slot_at(t, slot);
     for (int64_t i = 0; i < t->rows; i++)
         for (int64_t k = 0; k < t->columns; k += LS_LANES)
-            vec_store_first(to + i * t->g->gradient_row + k, vec_load(tile + i * TILE_COLUMNS + k),
+            vec_store_first(to + i * t->g->gradient_row + k, vec_load(from + i * TILE_COLUMNS + k),
                             smaller(LS_LANES, t->columns - k));
 }
 
+/* Every entry that the pass adds to is on the stack before it begins, and every one that it leaves
+ * behind goes to its slot. */
 static void run_tile(const gradient_tile *t)
 {
-    static const float zeros[TILE_COLUMNS];
     const ls_leaf_schedule *schedule = t->g->schedule;
-    /* Entries below `waiting` lie in slots, from there to `top` on the stack. */
-    int64_t top = schedule->depth, waiting = schedule->depth;
-    for (int32_t piece = 0; piece < schedule->pieces; piece++) {
-        bool last = piece + 1 == schedule->pieces;
-        bool open = last && schedule->leave_open;
-        int64_t merges = open ? 0 : schedule->merges[piece];
-        int64_t merges_here = smaller(merges, top - waiting);
-        int64_t position = top - merges;
-        float *result = stack_at(t, position);
-        int64_t first = schedule->offsets[piece];
-        ls_tile tile = {
-            .depth = schedule->offsets[piece + 1] - first,
-            .a = t->left + first * TILE_ROWS,
-            .b = t->right + first * t->width,
-            .b_row = t->width,
-            .start = zeros,
-            .older = stack_at(t, top > 0 ? top - 1 : 0),
-            .merges = merges_here,
-            .c = result,
-            .c_row = TILE_COLUMNS,
-        };
-        if (piece == 0 && schedule->resume) {
-            load_slot(t, result, schedule->depth);
-            tile.start = result;
-            tile.start_row = TILE_COLUMNS;
-        }
-        bool straight = last && merges_here == merges && t->columns % LS_LANES == 0;
-        if (straight) {
-            tile.c = slot_at(t, position);
-            tile.c_row = t->g->gradient_row;
-        }
-        t->kernel(&tile);
-        for (int64_t i = merges_here; i < merges; i++)
-            add_slot(t, result, top - 1 - i);
-        waiting = smaller(waiting, position);
-        top = position + 1;
-        if (straight) top = position;
+    const stack_range *range = t->range;
+    for (int64_t slot = range->lowest; slot < schedule->depth; slot++)
+        load_slot(t, slot);
+    if (schedule->resume) load_slot(t, schedule->depth);
+    ls_tile tile = {
+        .a = t->left,
+        .b = t->right,
+        .b_row = t->width,
+        .start = schedule->resume ? stack_at(t, schedule->depth) : NULL,
+        .start_row = TILE_COLUMNS,
+        .pieces = schedule->pieces,
+        .offsets = schedule->offsets,
+        .merges = schedule->merges,
+        .leave_open = schedule->leave_open,
+        .stack = stack_at(t, schedule->depth),
+        .c = slot_at(t, range->last),
+        .c_row = t->g->gradient_row,
+    };
+    bool edge = t->columns % LS_LANES != 0;
+    if (edge) {
+        tile.c = stack_at(t, range->last);
+        tile.c_row = TILE_COLUMNS;
     }
-    for (int64_t position = waiting; position < top; position++)
-        store_slot(t, stack_at(t, position), position);
+    t->kernel(&tile);
+    for (int64_t slot = range->lowest; slot < range->last + edge; slot++)
+        store_slot(t, slot);
+}
+
+static stack_range find_range(const ls_leaf_schedule *schedule)
+{
+    stack_range range = {schedule->depth, schedule->depth};
+    int64_t top = schedule->depth;
+    for (int32_t piece = 0; piece < schedule->pieces; piece++) {
+        bool open = schedule->leave_open && piece + 1 == schedule->pieces;
+        range.last = top - (open ? 0 : schedule->merges[piece]);
+        range.lowest = smaller(range.lowest, range.last);
+        top = range.last + 1;
+    }
+    return range;
 }
 
 /* Output rows of a group of left tiles, against every panel of the right side. */
@@ -114,13 +113,16 @@ static void run_group(const ls_weight_gradient *g, float *scratch, int64_t token
     int64_t one = left_tile_floats(tokens);
     float *stack = scratch, *left = stack + LS_MAX_SLOTS * TILE_FLOATS;
     float *right = left + left_floats(tokens);
-    for (int64_t i = begin; i < end; i++) {
-        int64_t row = tile_begin(count, tiles, i), next = tile_begin(count, tiles, i + 1);
-        LS_KERNEL(pack_a)
-        (left + (i - begin) * one, g->left + g->left_begin + row, 1, g->left_stride, next - row,
-         tokens);
-    }
-    gradient_tile t = {.g = g, .right = right, .stack = stack};
+    for (int64_t token = 0; token < tokens; token += PACK_TOKENS)
+        for (int64_t i = begin; i < end; i++) {
+            int64_t row = tile_begin(count, tiles, i);
+            LS_KERNEL(pack_a)
+            (left + (i - begin) * one + token * TILE_ROWS,
+             g->left + token * g->left_stride + g->left_begin + row, 1, g->left_stride,
+             tile_begin(count, tiles, i + 1) - row, smaller(PACK_TOKENS, tokens - token));
+        }
+    const stack_range range = find_range(g->schedule);
+    gradient_tile t = {.g = g, .range = &range, .right = right, .stack = stack};
     for (t.column = 0; t.column < g->right_count; t.column += TILE_COLUMNS) {
         t.columns = smaller(TILE_COLUMNS, g->right_count - t.column);
         t.width = round_up(t.columns, LS_LANES);
