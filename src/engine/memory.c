@@ -16,14 +16,22 @@ int64_t ls_run_programs_bytes(const ls_run_programs *programs)
     return ls_plan_total(&programs->training.plan) + evaluation_bytes(&programs->evaluation.plan);
 }
 
+static void share(ls_run_programs *programs, ls_plan_arena arena)
+{
+    int64_t *bytes = &programs->training.plan.bytes[arena];
+    if (*bytes < programs->evaluation.plan.bytes[arena])
+        *bytes = programs->evaluation.plan.bytes[arena];
+}
+
 /* Evaluation uses training's activations and scratch: both are planned for the larger of the two.
  */
 static ls_status make(ls_run_programs *programs, const ls_assembly_options *training,
-                      const ls_device *device, ls_error *error)
+                      int64_t evaluation_longest_row, const ls_device *device, ls_error *error)
 {
     *programs = (ls_run_programs){0};
     ls_assembly_options evaluation = *training;
     evaluation.training = false;
+    evaluation.longest_row = evaluation_longest_row;
     ls_status status = ls_assembly_make(&programs->training, training, device, error);
     if (status == LS_OK)
         status = ls_assembly_make(&programs->evaluation, &evaluation, device, error);
@@ -31,9 +39,13 @@ static ls_status make(ls_run_programs *programs, const ls_assembly_options *trai
         ls_run_programs_deinit(programs);
         return status;
     }
-    int64_t *shared = &programs->training.plan.bytes[LS_PLAN_ACTIVATIONS];
-    int64_t wanted = programs->evaluation.plan.bytes[LS_PLAN_ACTIVATIONS];
-    if (*shared < wanted) *shared = wanted;
+    share(programs, LS_PLAN_ACTIVATIONS);
+    share(programs, LS_PLAN_SCRATCH);
+    ls_device_limits *limits = &programs->training.limits;
+    if (limits->sequence_length < evaluation_longest_row) {
+        limits->sequence_length = evaluation_longest_row;
+        limits->tokens = training->samples_per_pass * evaluation_longest_row;
+    }
     return LS_OK;
 }
 
@@ -51,7 +63,7 @@ ls_status ls_run_programs_make(ls_run_programs *programs, const ls_run_memory_op
     training.samples_per_pass = options->samples_per_pass > 0 ? options->samples_per_pass : batch;
     if (training.samples_per_pass > batch) training.samples_per_pass = batch;
     for (;;) {
-        LS_TRY(make(programs, &training, device, error));
+        LS_TRY(make(programs, &training, options->evaluation_longest_row, device, error));
         if (fits(programs, device)) return LS_OK;
         if (!automatic || training.samples_per_pass == 1) break;
         ls_run_programs_deinit(programs);

@@ -13,6 +13,7 @@ typedef struct ls_run_programs {
 typedef struct ls_run_memory_options {
     ls_assembly_options training; /* samples_per_pass: the caller's wish, see below */
     int64_t samples_per_pass;     /* a number, LS_SAMPLES_ALL or LS_SAMPLES_AUTO */
+    int64_t evaluation_longest_row;
 } ls_run_memory_options;
 
 /* Assemble both, with the samples a pass that were asked for, or with auto the most that fit the

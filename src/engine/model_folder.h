@@ -34,9 +34,11 @@ ls_status ls_model_folder_labels(const ls_model_folder *folder, ls_labels *label
 ls_status ls_model_folder_length(const ls_model_folder *folder, int64_t asked, int64_t fallback,
                                  int64_t *length, ls_error *error) LS_MUST_CHECK;
 
-/* Refuse an output folder that is not new, empty or a former run's (it has a run.json), or cannot
- * be written; make it, and remove what a former run left. */
-ls_status ls_output_prepare(const char *path, ls_error *error) LS_MUST_CHECK;
+/* Refuse an output folder that is not new, empty or a former run's (it has a run.json), or that
+ * cannot be written. It is made if it is not there (*made says so); nothing else is changed. */
+ls_status ls_output_check(const char *path, bool *made, ls_error *error) LS_MUST_CHECK;
+/* Remove what a former run left, just before the new one starts. */
+ls_status ls_output_clear(const char *path, ls_error *error) LS_MUST_CHECK;
 
 /* config.json, the tokenizer's files and, last, model.safetensors: what Transformers loads. */
 ls_status ls_output_write_model(const char *path, const ls_model_folder *from,

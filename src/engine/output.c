@@ -52,7 +52,7 @@ static ls_status look_through(const char *path, char *foreign, bool *empty, bool
     return LS_OK;
 }
 
-static ls_status remove_former(const char *path, ls_error *error)
+ls_status ls_output_clear(const char *path, ls_error *error)
 {
     ls_status status = LS_OK;
     for (int i = 0; status == LS_OK && i < OWN_FILES + TOKENIZER_FILES; i++) {
@@ -67,10 +67,11 @@ static ls_status remove_former(const char *path, ls_error *error)
     return status;
 }
 
-ls_status ls_output_prepare(const char *path, ls_error *error)
+ls_status ls_output_check(const char *path, bool *made, ls_error *error)
 {
     char foreign[256];
-    bool empty, former;
+    bool empty = true, former = false;
+    *made = !ls_path_exists(path);
     LS_TRY(ls_folder_make(path, error));
     LS_TRY(look_through(path, foreign, &empty, &former, error));
     if (!empty && (!former || *foreign))
@@ -78,11 +79,9 @@ ls_status ls_output_prepare(const char *path, ls_error *error)
                        "%s: the output folder holds something else (%s): give --output a new or "
                        "empty folder, or one that a former run wrote",
                        path, *foreign ? foreign : "files, but no run.json");
-    char *probe = NULL;
-    LS_TRY(ls_path_join(&probe, path, "run.json", error));
-    ls_status status = ls_file_write(probe, "{}\n", 3, error);
-    ls_free(probe);
-    return status == LS_OK ? remove_former(path, error) : status;
+    if (access(path, W_OK | X_OK) == 0) return LS_OK;
+    return ls_fail(error, LS_IO, "%s: cannot write to the output folder: %s", path,
+                   strerror(errno));
 }
 
 static ls_status copy_if_there(const char *to_folder, const char *from_folder, const char *name,

@@ -74,9 +74,10 @@ static void write_step_inputs(ls_trainer *trainer, int64_t step, int32_t samples
     ls_executor_write(trainer->executor, inputs->random_key, key, &fixed);
     write_scalar(trainer, inputs->loss_scale, 1.0 / samples);
     write_scalar(trainer, inputs->learning_rate, rate);
-    write_scalar(trainer, inputs->correction1, 1.0 - ls_pow(options->beta1, count));
+    write_scalar(trainer, inputs->correction1,
+                 1.0 - ls_math_pow((double)(float)options->beta1, count));
     write_scalar(trainer, inputs->correction2_root,
-                 __builtin_sqrt(1.0 - ls_pow(options->beta2, count)));
+                 __builtin_sqrt(1.0 - ls_math_pow((double)(float)options->beta2, count)));
 }
 
 ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *batch,

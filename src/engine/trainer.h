@@ -15,7 +15,8 @@ typedef struct ls_trainer_options {
     int64_t leaf_size;
     uint64_t seed;
     ls_schedule schedule;
-    double beta1, beta2; /* of the optimizer, for its bias corrections */
+    double beta1,
+        beta2; /* of the optimizer, for its bias corrections (as floats, as it has them) */
 } ls_trainer_options;
 
 ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options,

@@ -30,7 +30,7 @@ static double decay(const ls_schedule *schedule, int64_t done)
     double progress = (double)(done - schedule->warmup_steps) / (length > 1 ? length : 1);
     if (progress > 1) progress = 1;
     if (schedule->kind == LS_SCHEDULE_LINEAR) return 1 - progress;
-    return 0.5 * (1 + ls_cos(3.14159265358979323846 * progress));
+    return 0.5 * (1 + ls_math_cos(3.14159265358979323846 * progress));
 }
 
 double ls_schedule_rate(const ls_schedule *schedule, int64_t done)
