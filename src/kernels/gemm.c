@@ -57,15 +57,18 @@ static void activate(ls_activation kind, float *to, const float *from, int64_t r
 static void run_edge(ls_tile *tile, ls_tile_kernel kernel, int64_t rows, int64_t columns,
                      float *edge)
 {
-    const float *start = tile->start;
+    if (tile->start) {
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t n = 0; n < columns; n += LS_LANES)
+                vec_store(edge + i * TILE_COLUMNS + n,
+                          vec_load_first(tile->start + i * tile->start_row + n,
+                                         smaller(LS_LANES, columns - n)));
+        tile->start = edge;
+        tile->start_row = TILE_COLUMNS;
+    }
     float *c = tile->c;
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t n = 0; n < columns; n += LS_LANES)
-            vec_store(edge + i * TILE_COLUMNS + n, vec_load_first(start + i * tile->start_row + n,
-                                                                  smaller(LS_LANES, columns - n)));
-    tile->start = tile->c = edge;
-    tile->start_row = TILE_COLUMNS;
     int64_t c_row = tile->c_row;
+    tile->c = edge;
     tile->c_row = TILE_COLUMNS;
     kernel(tile);
     for (int64_t i = 0; i < rows; i++)
