@@ -140,7 +140,7 @@ static void run_group(const ls_weight_gradient *g, float *scratch, int64_t token
 
 void LS_KERNEL(weight_gradient)(const ls_weight_gradient *g, void *scratch)
 {
-    if (g->schedule->pieces == 0 || g->left_begin == g->left_end) return;
+    if (g->schedule->pieces == 0 || g->left_begin == g->left_end || g->right_count == 0) return;
     int64_t tokens = g->schedule->offsets[g->schedule->pieces];
     int64_t tiles = tile_count(g->left_end - g->left_begin), group = left_group(tokens);
     for (int64_t begin = 0; begin < tiles; begin += group)

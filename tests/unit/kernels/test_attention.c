@@ -9,10 +9,9 @@
 
 #include "base/random.h"
 #include "guarded.h"
-#include "kernels/kernels.h"
+#include "kernel_sets.h"
 
-static const char *const set_names[] = {"ref", "avx2", "avx512"};
-enum { SETS = 3, MOST_SEQUENCES = 8 };
+enum { MOST_SEQUENCES = 8 };
 
 typedef struct attention_case {
     int64_t lengths[MOST_SEQUENCES]; /* ends with 0 */
@@ -208,7 +207,7 @@ static void forward_matches_its_definition(void **state)
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         ls_attention a = make(all, &cases[c]);
-        run(all, ls_kernels_named("ref"), &a);
+        run(all, kernel_set(0), &a);
         int64_t hidden = a.heads * a.head_size;
         double *input[3];
         for (int i = 0; i < 3; i++) {
@@ -244,7 +243,7 @@ static void backward_matches_finite_differences(void **state)
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         ls_attention a = make(all, &cases[c]);
-        run(all, ls_kernels_named("ref"), &a);
+        run(all, kernel_set(0), &a);
         int64_t hidden = a.heads * a.head_size;
         double *input[3];
         int64_t rows[3];
@@ -288,8 +287,8 @@ static void every_set_gives_the_same_bits(void **state)
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         float *expected[OUTPUTS] = {NULL};
-        for (int set = 0; set < SETS; set++) {
-            const ls_kernels *kernels = ls_kernels_named(set_names[set]);
+        for (int set = 0; set < KERNEL_SETS; set++) {
+            const ls_kernels *kernels = kernel_set(set);
             if (!kernels) continue;
             ls_attention a = make(all, &cases[c]);
             run(all, kernels, &a);
@@ -312,8 +311,8 @@ static void every_set_gives_the_same_bits(void **state)
 static void a_sequence_has_the_same_bits_alone_and_among_others(void **state)
 {
     arrays *all = *state;
-    for (int set = 0; set < SETS; set++) {
-        const ls_kernels *kernels = ls_kernels_named(set_names[set]);
+    for (int set = 0; set < KERNEL_SETS; set++) {
+        const ls_kernels *kernels = kernel_set(set);
         if (!kernels) continue;
         attention_case t = {{21, 77, 40}, 2, 32, 0.1f, false};
         ls_attention a = make(all, &t);

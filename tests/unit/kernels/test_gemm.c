@@ -8,10 +8,9 @@
 #include <string.h>
 
 #include "guarded.h"
-#include "kernels/kernels.h"
+#include "kernel_sets.h"
 
-static const char *const set_names[] = {"ref", "avx2", "avx512"};
-enum { SETS = 3, UNTOUCHED = 0x7fc12345 };
+enum { UNTOUCHED = 0x7fc12345 };
 
 /* Everything that a product touches, each in guarded memory of its own. */
 typedef struct memory {
@@ -26,12 +25,6 @@ typedef struct gemm_case {
     int64_t padding; /* floats between rows of every operand */
     int at_start;
 } gemm_case;
-
-static float random_float(uint32_t *state)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return (float)(int32_t)(*state >> 8) * 0x1p-23f - 1.0f;
-}
 
 static void fill(float *to, int64_t count, uint32_t seed)
 {
@@ -146,8 +139,8 @@ static void assert_matrix(const float *matrix, int64_t stride, const float *expe
 
 static void check(memory *m, const gemm_case *t)
 {
-    for (int set = 0; set < SETS; set++) {
-        const ls_kernels *kernels = ls_kernels_named(set_names[set]);
+    for (int set = 0; set < KERNEL_SETS; set++) {
+        const ls_kernels *kernels = kernel_set(set);
         if (!kernels) continue;
         ls_gemm g = make_operands(m, t);
         float *expected = expected_chains(&g);
@@ -156,11 +149,10 @@ static void check(memory *m, const gemm_case *t)
         kernels->gemm(&g, guarded_floats(&m->scratch, (int64_t)(bytes / 4), t->at_start));
         if (t->keep)
             assert_matrix(g.before_activation, g.c_row, expected, t->rows, t->columns,
-                          set_names[set], "before");
+                          kernels->name, "before");
         if (t->activation != LS_ACTIVATION_NONE)
-            ls_kernels_named("ref")->activation(t->activation, expected, expected,
-                                                t->rows * t->columns);
-        assert_matrix(g.c, g.c_row, expected, t->rows, t->columns, set_names[set], "C");
+            kernel_set(0)->activation(t->activation, expected, expected, t->rows * t->columns);
+        assert_matrix(g.c, g.c_row, expected, t->rows, t->columns, kernels->name, "C");
         test_free(expected);
     }
 }
@@ -223,8 +215,8 @@ static void activations_are_those_of_the_activation_kernel(void **state)
 static void a_row_has_the_same_bits_alone_and_among_others(void **state)
 {
     memory *m = *state;
-    for (int set = 0; set < SETS; set++) {
-        const ls_kernels *kernels = ls_kernels_named(set_names[set]);
+    for (int set = 0; set < KERNEL_SETS; set++) {
+        const ls_kernels *kernels = kernel_set(set);
         if (!kernels) continue;
         gemm_case t = {.rows = 43,
                        .columns = 77,
@@ -267,9 +259,8 @@ static void a_set_is_chosen_by_name(void **state)
     assert_non_null(strstr(error.text, "avx512"));
     setenv("LOCKSTEP_ISA", "", 1);
     assert_ok(ls_kernels_choose(&kernels, &error), error);
-    for (int set = 0; set < SETS; set++)
-        if (ls_kernels_named(set_names[set]))
-            assert_true(ls_kernels_named(set_names[set])->lanes <= kernels->lanes);
+    for (int set = 0; set < KERNEL_SETS; set++)
+        if (kernel_set(set)) assert_true(kernel_set(set)->lanes <= kernels->lanes);
     unsetenv("LOCKSTEP_ISA");
     assert_null(ls_kernels_named("sse9"));
 }
