@@ -1,5 +1,6 @@
 /* ls_plan: what a run would take, from headers and settings alone. */
 #include "api/training_run.h"
+#include "base/alloc.h"
 #include "base/text.h"
 
 enum { DEFAULT_MAX_LENGTH = 128 };
@@ -29,7 +30,7 @@ static ls_status describe(ls_session *session, ls_text *text, ls_error *error)
     return status;
 }
 
-ls_status ls_plan(const ls_options *options, char **text, ls_error *error)
+ls_status ls_plan_text(const ls_options *options, char **text, ls_error *error)
 {
     ls_session session;
     ls_text plan = {0};
@@ -39,4 +40,8 @@ ls_status ls_plan(const ls_options *options, char **text, ls_error *error)
     if (status != LS_OK) ls_text_deinit(&plan);
     *text = plan.data;
     return status;
+}
+void ls_text_free(char *text)
+{
+    ls_free(text);
 }
