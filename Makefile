@@ -14,7 +14,7 @@ comma := ,
 SANITIZE ?=
 BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 
-LIBRARIES := jansson libutf8proc libxxhash hwloc
+LIBRARIES := jansson libutf8proc libxxhash hwloc nettle
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Isrc -DLS_VERSION='"$(VERSION)"' \
             $(shell pkg-config --cflags $(LIBRARIES))
 WARNINGS := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Werror
@@ -23,7 +23,7 @@ NUMERIC := -ffp-contract=off -fno-math-errno -fno-trapping-math
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=c17 $(CFLAGS) $(WARNINGS) $(NUMERIC) -fPIC -fvisibility=hidden -pthread \
              $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-LDLIBS += $(shell pkg-config --libs $(LIBRARIES)) -pthread
+LDLIBS += $(shell pkg-config --libs $(LIBRARIES)) -pthread -lm
 LDFLAGS += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 # src/kernels/*.c is compiled once for each instruction set; kernels/dispatch/ once.
@@ -46,7 +46,7 @@ TEST_PROGRAMS := $(TEST_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
-.PHONY: all tests test fuzz lint format format-check install clean help stats
+.PHONY: all tests test bench-gemm fuzz lint format format-check install clean help stats
 .SECONDARY:
 
 all: $(BUILD)/lockstep $(BUILD)/liblockstep.so
@@ -91,7 +91,7 @@ $(BUILD)/cli.a: $(filter-out %/main.o,$(CLI_OBJECTS))
 $(BUILD)/tests/%: tests/unit/%.c $(TEST_SUPPORT) $(BUILD)/cli.a $(BUILD)/liblockstep.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< \
-	    $(TEST_SUPPORT) $(BUILD)/cli.a $(BUILD)/liblockstep.a -lcmocka $(LDLIBS) -lm
+	    $(TEST_SUPPORT) $(BUILD)/cli.a $(BUILD)/liblockstep.a -lcmocka $(LDLIBS)
 
 tests: $(TEST_PROGRAMS)
 
@@ -104,6 +104,14 @@ $(BUILD)/CTestTestfile.cmake: $(TEST_SOURCES) Makefile
 
 test: all tests $(BUILD)/CTestTestfile.cmake
 	cd $(BUILD) && ctest --output-on-failure -j2
+
+# --- benchmarks: the peers are looked up at run time ------------------------------------------------
+$(BUILD)/bench/%: bench/%.c $(BUILD)/liblockstep.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $^ $(LDLIBS) -ldl
+
+bench-gemm: $(BUILD)/bench/gemm_bench
+	$<
 
 # --- fuzzing: clang only, address and undefined-behaviour sanitizers ------------------------------
 FUZZ_FLAGS := -std=c17 -O1 -g $(NUMERIC) -pthread -fsanitize=fuzzer,address,undefined \

@@ -135,7 +135,7 @@ LS_API ls_status ls_inspect(const char *path, void (*tensor)(void *, const ls_te
 
 /* The memory of a run, without allocating it: one line a named part, then the total, as text that
  * ends with a newline; with options->print_program the program too. Free with ls_text_free. */
-LS_API ls_status ls_plan(const ls_options *options, char **text, ls_error *error);
+LS_API ls_status ls_plan_text(const ls_options *options, char **text, ls_error *error);
 LS_API void ls_text_free(char *text);
 
 #ifdef __cplusplus

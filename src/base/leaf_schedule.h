@@ -43,7 +43,8 @@ typedef struct ls_touched_rows {
     const int32_t *rows;
 } ls_touched_rows;
 
-/* Deepest stack that a kernel must hold: 2^20 leaves and one open chain. */
-enum { LS_MAX_SLOTS = 22 };
+/* Deepest stack that anyone holds: 2^38 leaves and one open chain of one rank, or the roots of
+ * any range of 2^19 leaves. */
+enum { LS_MAX_SLOTS = 40 };
 
 #endif

@@ -12,8 +12,9 @@ ls_status ls_table_window_open(table_window *window, const char *path, ls_error 
     *window = (table_window){.file.descriptor = -1};
     LS_TRY(ls_file_open(&window->file, path, error));
     /* One byte more than is ever filled: a record's end may be overwritten. */
-    ls_status status =
-        LS_GROW(window->buffer, window->capacity, WINDOW_BYTES, "window on a table", error);
+    size_t bytes =
+        window->file.bytes < WINDOW_BYTES ? (size_t)window->file.bytes + 1 : WINDOW_BYTES;
+    ls_status status = LS_GROW(window->buffer, window->capacity, bytes, "window on a table", error);
     if (status != LS_OK) ls_table_window_close(window);
     ls_table_window_seek(window, 0, 1);
     return status;

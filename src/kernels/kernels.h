@@ -61,8 +61,8 @@ typedef struct ls_weight_gradient {
     const ls_leaf_schedule *schedule;
 } ls_weight_gradient;
 
-/* G[e] = sum over rows t of values[t][e] (times factor[t][e] where factor is given), chains of
- * plain additions (of fma with factor), same order; columns begin .. end-1. */
+/* G[e] = sum over rows t of values[t][e], chains of plain additions from 0, same order; columns
+ * begin .. end-1. */
 typedef struct ls_column_sums {
     const float *values;
     int64_t stride;
@@ -72,8 +72,8 @@ typedef struct ls_column_sums {
     const ls_leaf_schedule *schedule;
 } ls_column_sums;
 
-/* dgamma[e] = sum_t dout[t][e] * (x[t][e] - mean[t]) * inverse_deviation[t]; dbeta[e] = sum_t
- * dout[t][e]; same order. All of [T][H] contiguous. */
+/* dgamma[e] = sum_t dout[t][e] * (x[t][e] - mean[t]) * inverse_deviation[t], chains of fma;
+ * dbeta[e] = sum_t dout[t][e], of additions; same order. All of [T][H] contiguous. */
 typedef struct ls_layer_norm_sums {
     const float *output_gradient, *input, *mean, *inverse_deviation;
     int64_t hidden, begin, end; /* columns begin .. end-1 */
@@ -118,7 +118,7 @@ typedef struct ls_adamw {
     int64_t count;
     float beta1, beta2, epsilon, weight_decay;
     float learning_rate;
-    float correction1;      /* 1 - beta1^step */
+    float correction1;      /* 1 - beta1^step, of the floats beta1 and beta2, as 1 - beta is */
     float correction2_root; /* sqrt(1 - beta2^step) */
     float clip_factor;
 } ls_adamw;
@@ -145,11 +145,11 @@ typedef struct ls_kernels {
                                void *scratch);
 
     /* Rows [begin, end) of [*][hidden] matrices. */
-    /* sum = word[ids[t]] + position[positions[t]] + type[types[t]]; type may be NULL */
+    /* sum = (word[ids[t]] + position[positions[t]]) + type[types[t]]; type may be NULL */
     void (*embedding_sum)(float *sum, const float *word, const float *position, const float *type,
                           const int32_t *ids, const int32_t *positions, const int32_t *types,
                           int64_t hidden, int64_t begin, int64_t end);
-    /* sum = residual + dropout(branch) */
+    /* sum = residual + dropout(branch), in one rounding: fma(branch, 0 or 1 / (1 - p), residual) */
     void (*residual_dropout)(float *sum, const float *residual, const float *branch, int64_t hidden,
                              const ls_dropout *dropout, int64_t begin, int64_t end);
     /* to = dropout(from); in place when to == from */

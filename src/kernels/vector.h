@@ -29,6 +29,9 @@
 /* The name of a function of this file for the set it is compiled for: ls_gemm__avx2. */
 #define LS_KERNEL(name) LS_PASTE(ls_##name, LS_ISA_NAME)
 
+/* For helpers whose `count` arguments must become constants in each caller's loop. */
+#define LS_INLINE static inline __attribute__((always_inline))
+
 #if LS_LANES == 1
 typedef float vec;
 typedef int32_t ivec;
@@ -81,7 +84,8 @@ static inline vec vec_fma(vec a, vec b, vec c)
 {
     return (vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 }
-/* The second operand where either is NaN: (a > b) ? a : b. */
+/* (a > b) ? a : b, so b where either is NaN. Whether a denormal result is flushed differs between
+ * sets (arithmetic always flushes it): compute on with the result rather than store it. */
 static inline vec vec_max(vec a, vec b)
 {
     return (vec)_mm512_max_ps((__m512)a, (__m512)b);
@@ -121,6 +125,11 @@ static inline vec vec_load_first(const float *from, int64_t count)
 static inline void vec_store_first(float *to, vec value, int64_t count)
 {
     _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1u), (__m512)value);
+}
+/* Zero in all lanes but the first `count`. */
+static inline vec vec_keep_first(vec value, int64_t count)
+{
+    return (vec)_mm512_maskz_mov_ps((__mmask16)((1u << count) - 1u), (__m512)value);
 }
 
 #elif defined(LS_ISA_AVX2)
@@ -179,6 +188,10 @@ static inline void vec_store_first(float *to, vec value, int64_t count)
 {
     _mm256_maskstore_ps(to, first_lanes_mask(count), (__m256)value);
 }
+static inline vec vec_keep_first(vec value, int64_t count)
+{
+    return (vec)_mm256_and_ps((__m256)value, (__m256)first_lanes_mask(count));
+}
 
 #else /* one lane: the portable reference */
 
@@ -230,19 +243,39 @@ static inline void vec_store_first(float *to, vec value, int64_t count)
 {
     if (count) *to = value;
 }
+static inline vec vec_keep_first(vec value, int64_t count)
+{
+    return count ? value : 0.0f;
+}
 
 #endif
 
+/* The lanes of the vector at `done` that a row of `total` elements still fills: 0 .. LS_LANES. */
+static inline int64_t lanes_left(int64_t total, int64_t done)
+{
+    int64_t left = total - done;
+    return left < 0 ? 0 : left > LS_LANES ? LS_LANES : left;
+}
+
 /* Sixteen accumulators for a row reduction: element e of the row goes to lane e % 16. */
+enum { VEC16_PARTS = 16 / LS_LANES };
 typedef struct vec16 {
-    vec part[16 / LS_LANES];
+    vec part[VEC16_PARTS];
 } vec16;
+
+LS_INLINE vec16 vec16_set(float value)
+{
+    vec16 all;
+    for (int part = 0; part < VEC16_PARTS; part++)
+        all.part[part] = vec_set(value);
+    return all;
+}
 
 /* Lanes i and i + 8 are added, then i and i + 4, i + 2, i + 1: the one tree, on every set. */
 static inline float vec16_sum(vec16 a)
 {
     float lane[16];
-    for (int part = 0; part < 16 / LS_LANES; part++)
+    for (int part = 0; part < VEC16_PARTS; part++)
         vec_store(lane + part * LS_LANES, a.part[part]);
     for (int width = 8; width > 0; width /= 2)
         for (int i = 0; i < width; i++)

@@ -7,11 +7,16 @@
 
 enum { BLOCK = 1024 };
 
-static int64_t blocks_of(const ls_program *program, const ls_value *gradient)
+/* Elements of the whole tensor that a gradient stands for. */
+static int64_t elements_of(const ls_program *program, const ls_value *gradient)
 {
     static const ls_extents fixed = {{1}}; /* parameters have no symbolic sizes */
-    int64_t elements = ls_value_elements(ls_value_of(program, gradient->parameter), &fixed);
-    return (elements + BLOCK - 1) / BLOCK;
+    return ls_value_elements(ls_value_of(program, gradient->parameter), &fixed);
+}
+
+static int64_t blocks_of(const ls_program *program, const ls_value *gradient)
+{
+    return (elements_of(program, gradient) + BLOCK - 1) / BLOCK;
 }
 
 static ls_status append_squared_norms(ls_program *program, ls_value_id blocks, ls_error *error)
@@ -26,6 +31,7 @@ static ls_status append_squared_norms(ls_program *program, ls_value_id blocks, l
         if (gradient->row_sparse) op.inputs[1] = gradient->touched;
         op.outputs[0] = blocks;
         op.attributes.first_block = first;
+        op.attributes.elements = elements_of(program, gradient);
         first += blocks_of(program, gradient);
         LS_TRY(ls_program_op(program, &op, error));
     }

@@ -134,7 +134,7 @@ typedef struct ls_attributes {
     ls_activation activation;
     bool accumulate; /* the chain goes on from what the output holds */
     int64_t heads, head_size, max_positions;
-    int64_t first_block; /* squared_norm: where its blocks begin in the list of all */
+    int64_t first_block, elements; /* squared_norm: where its blocks begin in the list of all */
     float beta1, beta2, weight_decay, max_norm;
 } ls_attributes;
 

@@ -1,0 +1,268 @@
+/* Matrix products against oneDNN and OpenBLAS, one thread, at the shapes of training.
+ *
+ *     gemm_bench [--isa avx512|avx2|ref] [--rounds N] [TEXT...]
+ *
+ * prints GFLOP/s, medians over rounds in which the three take turns, and the ratios ours / theirs;
+ * with TEXT only the cases whose line contains one of the texts. Both libraries are held to the
+ * instruction set that ours runs. They are looked up at run time: one that is missing is left out.
+ */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "kernels/kernels.h"
+
+enum { LEAF_TOKENS = 108, MOST_ROUNDS = 101, CONTENDERS = 3 };
+
+typedef enum product {
+    FORWARD,         /* Y[T][N] = X[T][K] W[N][K]^T + bias */
+    INPUT_GRADIENT,  /* dX[T][K] = dY[T][N] W[N][K] */
+    WEIGHT_GRADIENT, /* dW[N][K] = dY[T][N]^T X[T][K], leaf by leaf in ours */
+} product;
+
+static const char *const product_names[] = {"forward", "input gradient", "weight gradient"};
+
+typedef struct bench_case {
+    product product;
+    int64_t tokens, outputs, inputs; /* T, N, K of the layer */
+    float *x, *w, *y, *bias;
+    const ls_kernels *kernels;
+    void *scratch;
+    int32_t offsets[4096];
+    uint8_t merges[4096];
+    ls_leaf_schedule schedule;
+} bench_case;
+
+/* As the two libraries declare them. */
+typedef int dnnl_sgemm_function(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k,
+                                float alpha, const float *a, int64_t lda, const float *b,
+                                int64_t ldb, float beta, float *c, int64_t ldc);
+typedef void cblas_sgemm_function(int order, int trans_a, int trans_b, int m, int n, int k,
+                                  float alpha, const float *a, int lda, const float *b, int ldb,
+                                  float beta, float *c, int ldc);
+
+typedef struct peers {
+    dnnl_sgemm_function *dnnl;
+    cblas_sgemm_function *cblas;
+} peers;
+
+/* Processor time of this thread: what other programs take does not count. */
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void *symbol(const char *library, const char *name)
+{
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    void *found = handle ? dlsym(handle, name) : NULL;
+    if (!found) fprintf(stderr, "%s is not here: left out\n", library);
+    return found;
+}
+
+static peers load_peers(const char *isa)
+{
+    setenv("OMP_NUM_THREADS", "1", 1);
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    unsetenv("OPENBLAS_CORETYPE");
+    unsetenv("DNNL_MAX_CPU_ISA");
+    if (strcmp(isa, "avx2") == 0) {
+        setenv("OPENBLAS_CORETYPE", "Haswell", 1);
+        setenv("DNNL_MAX_CPU_ISA", "AVX2", 1);
+    }
+    peers found;
+    *(void **)&found.dnnl = symbol("libdnnl.so.2", "dnnl_sgemm");
+    *(void **)&found.cblas = symbol("libopenblas.so.0", "cblas_sgemm");
+    return found;
+}
+
+static void run_ours(bench_case *c)
+{
+    if (c->product == WEIGHT_GRADIENT) {
+        ls_weight_gradient g = {
+            .left = c->y,
+            .left_stride = c->outputs,
+            .right = c->x,
+            .right_stride = c->inputs,
+            .left_end = c->outputs,
+            .right_count = c->inputs,
+            .slots = c->w,
+            .slot_stride = c->outputs * c->inputs,
+            .gradient_row = c->inputs,
+            .schedule = &c->schedule,
+        };
+        c->kernels->weight_gradient(&g, c->scratch);
+        return;
+    }
+    bool forward = c->product == FORWARD;
+    ls_gemm g = {
+        .rows = c->tokens,
+        .columns = forward ? c->outputs : c->inputs,
+        .depth = forward ? c->inputs : c->outputs,
+        .a = forward ? c->x : c->y,
+        .a_row = forward ? c->inputs : c->outputs,
+        .a_depth = 1,
+        .b = c->w,
+        .b_depth = forward ? 1 : c->inputs,
+        .b_column = forward ? c->inputs : 1,
+        .c = forward ? c->y : c->x,
+        .c_row = forward ? c->outputs : c->inputs,
+        .bias = forward ? c->bias : NULL,
+    };
+    c->kernels->gemm(&g, c->scratch);
+}
+
+static void run_peer(bench_case *c, const peers *peer, bool dnnl)
+{
+    int64_t t = c->tokens, n = c->outputs, k = c->inputs;
+    struct {
+        bool trans_a, trans_b;
+        int64_t m, n, k;
+        const float *a, *b;
+        int64_t lda, ldb;
+        float *c;
+        int64_t ldc;
+    } all[] =
+        {
+            {false, true, t, n, k, c->x, c->w, k, k, c->y, n},
+            {false, false, t, k, n, c->y, c->w, n, k, c->x, k},
+            {true, false, n, k, t, c->y, c->x, n, k, c->w, k},
+        },
+      *p = &all[c->product];
+    if (dnnl)
+        peer->dnnl(p->trans_a ? 'T' : 'N', p->trans_b ? 'T' : 'N', p->m, p->n, p->k, 1.0f, p->a,
+                   p->lda, p->b, p->ldb, 0.0f, p->c, p->ldc);
+    else
+        peer->cblas(101, p->trans_a ? 112 : 111, p->trans_b ? 112 : 111, (int)p->m, (int)p->n,
+                    (int)p->k, 1.0f, p->a, (int)p->lda, p->b, (int)p->ldb, 0.0f, p->c, (int)p->ldc);
+}
+
+static void run(bench_case *c, const peers *peer, int contender)
+{
+    if (contender == 0)
+        run_ours(c);
+    else
+        run_peer(c, peer, contender == 1);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static float *new_matrix(int64_t rows, int64_t columns)
+{
+    float *matrix = aligned_alloc(64, (size_t)(rows * columns) * sizeof(float));
+    if (!matrix) {
+        fprintf(stderr, "out of memory\n");
+        exit(1);
+    }
+    for (int64_t i = 0; i < rows * columns; i++)
+        matrix[i] = (float)(i * 7919 % 1000) * 0.002f - 1.0f;
+    return matrix;
+}
+
+/* Whole leaves of LEAF_TOKENS tokens and a tree over them. */
+static void make_schedule(bench_case *c)
+{
+    int32_t pieces = 0, open = 0;
+    for (int64_t first = 0; first < c->tokens; first += LEAF_TOKENS, pieces++) {
+        c->offsets[pieces] = (int32_t)first;
+        c->merges[pieces] = 0;
+        for (int32_t bit = pieces; bit & 1; bit >>= 1)
+            c->merges[pieces]++;
+        open += 1 - c->merges[pieces];
+    }
+    c->offsets[pieces] = (int32_t)c->tokens;
+    c->merges[pieces - 1] = (uint8_t)(c->merges[pieces - 1] + open - 1);
+    c->schedule = (ls_leaf_schedule){pieces, c->offsets, c->merges, 0, false, false};
+}
+
+static void measure(bench_case *c, const peers *peer, int rounds, const char *line)
+{
+    c->x = new_matrix(c->tokens, c->inputs);
+    c->w = new_matrix(c->outputs, c->inputs);
+    c->y = new_matrix(c->tokens, c->outputs);
+    c->bias = new_matrix(c->outputs, 1);
+    ls_kernel_limits limits = {.depth = c->inputs + c->outputs, .rows = c->tokens};
+    c->scratch = malloc(c->kernels->scratch_bytes(&limits));
+    make_schedule(c);
+    double flops = 2.0 * (double)c->tokens * (double)c->outputs * (double)c->inputs;
+    int repeats = (int)(2e8 / flops) + 1;
+    double rates[CONTENDERS][MOST_ROUNDS] = {{0}};
+    bool here[CONTENDERS] = {true, peer->dnnl != NULL, peer->cblas != NULL};
+    for (int contender = 0; contender < CONTENDERS; contender++)
+        if (here[contender]) run(c, peer, contender);
+    for (int round = 0; round < rounds; round++)
+        for (int contender = 0; contender < CONTENDERS; contender++) {
+            if (!here[contender]) continue;
+            double begin = now();
+            for (int i = 0; i < repeats; i++)
+                run(c, peer, contender);
+            rates[contender][round] = flops * repeats / (now() - begin) * 1e-9;
+        }
+    double middle[CONTENDERS];
+    for (int contender = 0; contender < CONTENDERS; contender++) {
+        qsort(rates[contender], (size_t)rounds, sizeof(double), by_value);
+        middle[contender] = rates[contender][rounds / 2];
+    }
+    printf("%s %8.1f %8.1f %8.1f %8.2f %8.2f\n", line, middle[0], middle[1], middle[2],
+           here[1] ? middle[0] / middle[1] : 0.0, here[2] ? middle[0] / middle[2] : 0.0);
+    fflush(stdout);
+    free(c->x);
+    free(c->w);
+    free(c->y);
+    free(c->bias);
+    free(c->scratch);
+}
+
+int main(int count, char **arguments)
+{
+    const char *isa = NULL;
+    int rounds = 7, first = 1;
+    for (; first + 1 < count && strncmp(arguments[first], "--", 2) == 0; first += 2) {
+        if (strcmp(arguments[first], "--isa") == 0)
+            isa = arguments[first + 1];
+        else if (strcmp(arguments[first], "--rounds") == 0)
+            rounds = atoi(arguments[first + 1]);
+    }
+    if (rounds < 1 || rounds > MOST_ROUNDS) rounds = MOST_ROUNDS;
+    if (isa) setenv("LOCKSTEP_ISA", isa, 1);
+    const ls_kernels *kernels = NULL;
+    ls_error error;
+    if (ls_kernels_choose(&kernels, &error) != LS_OK) {
+        fprintf(stderr, "%s\n", error.text);
+        return 2;
+    }
+    const peers peer = load_peers(kernels->name);
+    static const int64_t layers[][2] = {{384, 384}, {1536, 384}, {384, 1536}, /* outputs, inputs */
+                                        {768, 768}, {3072, 768}, {768, 3072}};
+    static const int64_t tokens[] = {32, 108, 864, 4096};
+    static bench_case c;
+    printf("%s, one thread, GFLOP/s\n%-16s %5s %5s %5s %8s %8s %8s %8s %8s\n", kernels->name,
+           "product", "T", "N", "K", "ours", "oneDNN", "OpenBLAS", "/oneDNN", "/OpenBL");
+    for (size_t layer = 0; layer < sizeof layers / sizeof layers[0]; layer++)
+        for (size_t t = 0; t < sizeof tokens / sizeof tokens[0]; t++)
+            for (int kind = FORWARD; kind <= WEIGHT_GRADIENT; kind++) {
+                c.product = (product)kind;
+                c.tokens = tokens[t];
+                c.outputs = layers[layer][0];
+                c.inputs = layers[layer][1];
+                c.kernels = kernels;
+                char line[128];
+                snprintf(line, sizeof line, "%-16s %5d %5d %5d", product_names[kind], (int)c.tokens,
+                         (int)c.outputs, (int)c.inputs);
+                bool wanted = first >= count;
+                for (int i = first; i < count; i++)
+                    wanted = wanted || strstr(line, arguments[i]);
+                if (wanted) measure(&c, &peer, rounds, line);
+            }
+    return 0;
+}

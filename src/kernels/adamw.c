@@ -1,0 +1,61 @@
+/* AdamW: each parameter and moment is read and written once. */
+#include "kernels/functions.h"
+#include "kernels/vector.h"
+
+/* What the formula needs of the step, spread over lanes. */
+typedef struct step {
+    vec clip, one_minus_beta1, beta2, one_minus_beta2, root, epsilon, decay, size;
+} step;
+
+LS_INLINE void update_lanes(const step *s, vec gradient, vec *p, vec *m, vec *v)
+{
+    vec g = gradient * s->clip;
+    vec decayed = vec_fma(-s->decay, *p, *p);
+    *m = vec_fma(s->one_minus_beta1, g - *m, *m);
+    *v = vec_fma(s->one_minus_beta2 * g, g, s->beta2 * *v);
+    vec denominator = vec_sqrt(*v) / s->root + s->epsilon;
+    *p = vec_fma(-s->size, *m / denominator, decayed);
+}
+
+/* `has_gradient` is a constant in each call. */
+LS_INLINE void update_all(const ls_adamw *update, const step *s, bool has_gradient)
+{
+    const int64_t count = update->count;
+    float *parameter = update->parameter;
+    float *first = update->first_moment, *second = update->second_moment;
+    int64_t e = 0;
+    for (; e + LS_LANES <= count; e += LS_LANES) {
+        vec p = vec_load(parameter + e), m = vec_load(first + e), v = vec_load(second + e);
+        update_lanes(s, has_gradient ? vec_load(update->gradient + e) : vec_set(0.0f), &p, &m, &v);
+        vec_store(parameter + e, p);
+        vec_store(first + e, m);
+        vec_store(second + e, v);
+    }
+    const int64_t left = count - e;
+    if (left <= 0) return;
+    vec p = vec_load_first(parameter + e, left);
+    vec m = vec_load_first(first + e, left), v = vec_load_first(second + e, left);
+    update_lanes(s, has_gradient ? vec_load_first(update->gradient + e, left) : vec_set(0.0f), &p,
+                 &m, &v);
+    vec_store_first(parameter + e, p, left);
+    vec_store_first(first + e, m, left);
+    vec_store_first(second + e, v, left);
+}
+
+void LS_KERNEL(adamw)(const ls_adamw *update)
+{
+    const step s = {
+        .clip = vec_set(update->clip_factor),
+        .one_minus_beta1 = vec_set(1.0f - update->beta1),
+        .beta2 = vec_set(update->beta2),
+        .one_minus_beta2 = vec_set(1.0f - update->beta2),
+        .root = vec_set(update->correction2_root),
+        .epsilon = vec_set(update->epsilon),
+        .decay = vec_set(update->learning_rate * update->weight_decay),
+        .size = vec_set(update->learning_rate / update->correction1),
+    };
+    if (update->gradient)
+        update_all(update, &s, true);
+    else
+        update_all(update, &s, false);
+}

@@ -1,0 +1,157 @@
+/* Matrix products: ls_gemm in kernels.h, on the tiles of tile.h.
+ *
+ * B is packed once for each block of DEPTH_BLOCK x COLUMN_BLOCK and stays in the second-level
+ * cache while all rows of A go by; a packed tile of A stays in the first. A chain cut by
+ * DEPTH_BLOCK waits in C and goes on from there, which leaves its bits as they are. */
+#include "kernels/activation.h"
+#include "kernels/functions.h"
+#include "kernels/scratch.h"
+#include "kernels/tile.h"
+
+/* The tile at (row, column) of one block, with the packed operands that belong to it. */
+typedef struct tile_place {
+    int64_t row, rows, column, columns;
+    bool first, last; /* block of the depth */
+    int64_t depth;
+    const float *a, *b;
+    int64_t b_row;
+} tile_place;
+
+LS_INLINE void activate_as(ls_activation kind, float *to, const float *from, int64_t row,
+                           int64_t rows, int64_t columns)
+{
+    for (int64_t i = 0; i < rows; i++, to += row, from += row) {
+        int64_t n = 0;
+        for (; n + LS_LANES <= columns; n += LS_LANES)
+            vec_store(to + n, vec_activation(kind, vec_load(from + n)));
+        if (n < columns)
+            vec_store_first(to + n, vec_activation(kind, vec_load_first(from + n, columns - n)),
+                            columns - n);
+    }
+}
+
+/* to = activation(from) over a tile that is still in the first-level cache. */
+static void activate(ls_activation kind, float *to, const float *from, int64_t row, int64_t rows,
+                     int64_t columns)
+{
+    switch (kind) {
+    case LS_ACTIVATION_NONE:
+        activate_as(LS_ACTIVATION_NONE, to, from, row, rows, columns);
+        break;
+    case LS_ACTIVATION_GELU:
+        activate_as(LS_ACTIVATION_GELU, to, from, row, rows, columns);
+        break;
+    case LS_ACTIVATION_GELU_TANH:
+        activate_as(LS_ACTIVATION_GELU_TANH, to, from, row, rows, columns);
+        break;
+    case LS_ACTIVATION_RELU:
+        activate_as(LS_ACTIVATION_RELU, to, from, row, rows, columns);
+        break;
+    case LS_ACTIVATION_TANH:
+        activate_as(LS_ACTIVATION_TANH, to, from, row, rows, columns);
+        break;
+    }
+}
+
+/* A tile whose last vector is not whole: its chains start and end in `edge`, padded. */
+static void run_edge(ls_tile *tile, ls_tile_kernel kernel, int64_t rows, int64_t columns,
+                     float *edge)
+{
+    if (tile->start) {
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t n = 0; n < columns; n += LS_LANES)
+                vec_store(edge + i * TILE_COLUMNS + n,
+                          vec_load_first(tile->start + i * tile->start_row + n,
+                                         smaller(LS_LANES, columns - n)));
+        tile->start = edge;
+        tile->start_row = TILE_COLUMNS;
+    }
+    float *c = tile->c;
+    int64_t c_row = tile->c_row;
+    tile->c = edge;
+    tile->c_row = TILE_COLUMNS;
+    kernel(tile);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t n = 0; n < columns; n += LS_LANES)
+            vec_store_first(c + i * c_row + n, vec_load(edge + i * TILE_COLUMNS + n),
+                            smaller(LS_LANES, columns - n));
+}
+
+static void run_tile(const ls_gemm *g, const tile_place *place, float *edge)
+{
+    const int32_t offsets[2] = {0, (int32_t)place->depth};
+    const uint8_t merges[1] = {0};
+    float *chains = g->before_activation ? g->before_activation : g->c;
+    int64_t at = place->row * g->c_row + place->column;
+    ls_tile tile = {
+        .a = place->a,
+        .b = place->b,
+        .b_row = place->b_row,
+        .pieces = 1,
+        .offsets = offsets,
+        .merges = merges,
+        .c = chains + at,
+        .c_row = g->c_row,
+    };
+    if (!place->first) {
+        tile.start = chains + at;
+        tile.start_row = g->c_row;
+    } else if (g->accumulate) {
+        tile.start = g->c + at;
+        tile.start_row = g->c_row;
+    } else if (g->bias) {
+        tile.start = g->bias + place->column;
+    }
+    int64_t vectors = (place->columns + LS_LANES - 1) / LS_LANES;
+    ls_tile_kernel kernel = LS_KERNEL(tile_kernels)[place->rows - 1][vectors - 1];
+    if (place->columns % LS_LANES)
+        run_edge(&tile, kernel, place->rows, place->columns, edge);
+    else
+        kernel(&tile);
+    if (place->last && (g->activation != LS_ACTIVATION_NONE || chains != g->c))
+        activate(g->activation, g->c + at, chains + at, g->c_row, place->rows, place->columns);
+}
+
+/* All rows against one packed block of B. */
+static void run_block(const ls_gemm *g, gemm_scratch *s, int64_t column, int64_t columns,
+                      int64_t begin, int64_t depth)
+{
+    tile_place place = {
+        .first = begin == 0,
+        .last = begin + depth == g->depth,
+        .depth = depth,
+        .a = s->a,
+    };
+    int64_t tiles = tile_count(g->rows);
+    for (int64_t i = 0; i < tiles; i++) {
+        place.row = tile_begin(g->rows, tiles, i);
+        place.rows = tile_begin(g->rows, tiles, i + 1) - place.row;
+        LS_KERNEL(pack_a)
+        (s->a, g->a + place.row * g->a_row + begin * g->a_depth, g->a_row, g->a_depth, place.rows,
+         depth);
+        for (int64_t n = 0; n < columns; n += TILE_COLUMNS) {
+            place.column = column + n;
+            place.columns = smaller(TILE_COLUMNS, columns - n);
+            place.b = s->b + n * depth;
+            place.b_row = round_up(place.columns, LS_LANES);
+            run_tile(g, &place, s->edge);
+        }
+    }
+}
+
+void LS_KERNEL(gemm)(const ls_gemm *g, void *scratch)
+{
+    gemm_scratch *s = scratch_align(scratch);
+    for (int64_t column = 0; column < g->columns; column += COLUMN_BLOCK) {
+        int64_t columns = smaller(COLUMN_BLOCK, g->columns - column);
+        int64_t begin = 0;
+        do { /* once for a depth of 0: the chains are their starts */
+            int64_t depth = smaller(DEPTH_BLOCK, g->depth - begin);
+            LS_KERNEL(pack_b)
+            (s->b, g->b + begin * g->b_depth + column * g->b_column, g->b_depth, g->b_column, depth,
+             columns);
+            run_block(g, s, column, columns, begin, depth);
+            begin += depth;
+        } while (begin < g->depth);
+    }
+}

@@ -1,0 +1,17 @@
+/* How much scratch memory the kernels of this set need. */
+#include "kernels/scratch.h"
+
+#include "kernels/functions.h"
+
+size_t LS_KERNEL(scratch_bytes)(const ls_kernel_limits *limits)
+{
+    size_t gemm = sizeof(gemm_scratch);
+    size_t weight_gradient = (size_t)(LS_MAX_SLOTS * TILE_FLOATS + left_floats(limits->rows) +
+                                      limits->rows * TILE_COLUMNS) *
+                             sizeof(float);
+    size_t attention =
+        gemm +
+        (size_t)((2 * QUERY_BLOCK + 1) * round_up(limits->sequence_length, 16)) * sizeof(float);
+    size_t most = gemm > weight_gradient ? gemm : weight_gradient;
+    return CACHE_LINE + (most > attention ? most : attention);
+}

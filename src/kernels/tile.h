@@ -1,0 +1,79 @@
+/* The register tile that every matrix product runs on, and the packing that feeds it.
+ *
+ * A tile of C is TILE_ROWS x TILE_COLUMNS, kept in registers while its chains run over the depth.
+ * Its operands are packed: A as [depth][TILE_ROWS], B as [depth][columns], zero beyond the edge. A
+ * tile with fewer rows or vectors has a kernel of its own; each element is one chain whatever the
+ * tile, so its bits do not depend on how a matrix is cut. */
+#ifndef LS_KERNELS_TILE_H
+#define LS_KERNELS_TILE_H
+
+#include <stdbool.h>
+
+#include "kernels/tile_sizes.h"
+#include "kernels/vector.h"
+
+#define LS_TILE_PASTE_(a, b) a##b
+#define LS_TILE_PASTE(a, b) LS_TILE_PASTE_(a, b)
+enum {
+    TILE_ROWS = LS_TILE_PASTE(LS_TILE_ROWS_, LS_ISA_NAME),
+    TILE_COLUMNS = LS_TILE_PASTE(LS_TILE_COLUMNS_, LS_ISA_NAME),
+    TILE_VECTORS = TILE_COLUMNS / LS_LANES,
+    TILE_FLOATS = TILE_ROWS * TILE_COLUMNS,
+    PACK_SLACK = LS_LANES, /* floats that packing may write beyond the end of packed A */
+};
+
+/* What a tile kernel does: chains of fma over the depth, cut into pieces. A piece that is complete
+ * is added to the `merges` newest entries of the stack, newest first, and pushed; the last one is
+ * stored in c instead. Whole vectors only. */
+typedef struct ls_tile {
+    const float *a; /* [depth][TILE_ROWS] */
+    const float *b; /* [depth] rows, b_row apart */
+    int64_t b_row;
+    const float *start; /* of the first piece's chains, rows start_row apart (0: the same for all);
+                           NULL: zeros, as for all other pieces */
+    int64_t start_row;
+    int64_t pieces;         /* at least 1 */
+    const int32_t *offsets; /* [pieces + 1] into the depth */
+    const uint8_t *merges;  /* [pieces] */
+    bool leave_open;        /* the last piece is not complete: no merges */
+    float *stack;           /* above the newest entry; entries are [TILE_ROWS][TILE_COLUMNS] */
+    float *c;
+    int64_t c_row;
+} ls_tile;
+
+typedef void (*ls_tile_kernel)(const ls_tile *tile);
+
+/* [rows - 1][vectors - 1] */
+extern const ls_tile_kernel LS_KERNEL(tile_kernels)[TILE_ROWS][TILE_VECTORS];
+
+/* `rows` (<= TILE_ROWS) rows of A(m,k) = a[m * a_row + k * a_depth], k < depth. */
+void LS_KERNEL(pack_a)(float *packed, const float *a, int64_t a_row, int64_t a_depth, int64_t rows,
+                       int64_t depth);
+/* Panels of TILE_COLUMNS columns, one after the other, the last one as many whole vectors as it
+ * needs; B(k,n) = b[k * b_depth + n * b_column], one of the strides is 1. */
+void LS_KERNEL(pack_b)(float *packed, const float *b, int64_t b_depth, int64_t b_column,
+                       int64_t depth, int64_t columns);
+
+static inline int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t round_up(int64_t value, int64_t multiple)
+{
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+/* Cut `count` rows into as few tiles as possible, of nearly equal height: tile i of them begins at
+ * tile_begin(i). Equal heights keep the registers of every tile busy. */
+static inline int64_t tile_count(int64_t count)
+{
+    return (count + TILE_ROWS - 1) / TILE_ROWS;
+}
+
+static inline int64_t tile_begin(int64_t count, int64_t tiles, int64_t i)
+{
+    return count / tiles * i + smaller(i, count % tiles);
+}
+
+#endif
