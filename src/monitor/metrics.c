@@ -147,9 +147,10 @@ ls_status ls_metrics_evaluation(ls_metrics *metrics, const ls_evaluation_report 
 ls_status ls_metrics_close(ls_metrics *metrics, ls_error *error)
 {
     ls_status status = LS_OK;
-    if (metrics->descriptor >= 0 && close(metrics->descriptor) != 0)
-        status = fail_errno(metrics, "close", errno, error);
+    int descriptor = metrics->descriptor;
     metrics->descriptor = -1;
+    if (close(descriptor) != 0) status = fail_errno(metrics, "close", errno, error);
+    ls_metrics_free(metrics);
     return status;
 }
 

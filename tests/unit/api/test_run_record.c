@@ -75,7 +75,8 @@ static void count_tensor(void *context, const ls_tensor_report *tensor)
     for (int axis = 0; axis < tensor->rank; axis++)
         elements *= tensor->shape[axis];
     assert_int_equal(elements, tensor->elements);
-    assert_int_equal(tensor->bytes, (strcmp(tensor->dtype, "F32") ? 2 : 4) * tensor->elements);
+    int width = strstr(tensor->dtype, "64") ? 8 : strstr(tensor->dtype, "32") ? 4 : 2;
+    assert_int_equal(tensor->bytes, width * tensor->elements);
     assert_non_null(strstr(tensor->file, "model.safetensors"));
     if (!all->tensors++) snprintf(all->first, sizeof all->first, "%s", tensor->name);
     all->elements += elements;
@@ -132,16 +133,12 @@ static ls_status all_of_it(const char *folder, ls_error *error)
 {
     ls_options options;
     ls_sources *sources = NULL;
-    ls_text_encoder *encoder = NULL;
     seen unused = {0};
     ls_options_default(&options);
-    options.model = TINY;
     ls_status status = ls_sources_new(&sources, error);
     if (status == LS_OK)
         status = ls_run_record_write(folder, &options, &options, sources, NULL, 0, error);
     if (status == LS_OK) status = ls_inspect(TINY, count_tensor, &unused, error);
-    if (status == LS_OK) status = ls_text_encoder_open(&encoder, &options, error);
-    ls_text_encoder_free(encoder);
     ls_sources_free(sources);
     return status;
 }
@@ -163,7 +160,6 @@ static void each_allocation_may_fail(void **state)
         if (status == LS_OK) break;
         if (status != LS_NO_MEMORY) fail_msg("allocation %d: %s", (int)n, error.text);
         failed++;
-        if (n > 200) n += n / 20; /* a vocabulary has many */
     }
     assert_true(failed > 20);
     test_folder_remove(folder);

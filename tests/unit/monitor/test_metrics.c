@@ -63,7 +63,6 @@ static void a_step_and_an_evaluation_have_their_keys(void **state)
     assert_ok(ls_metrics_step(metrics, &step_report, &error), error);
     assert_ok(ls_metrics_evaluation(metrics, &evaluation_report, &error), error);
     assert_ok(ls_metrics_close(metrics, &error), error);
-    ls_metrics_free(metrics);
 
     json_t *step = line_of(folder, 0), *evaluation = line_of(folder, 1);
     assert_int_equal(json_object_size(step), 9);
@@ -96,7 +95,6 @@ static void what_is_not_finite_stays_json(void **state)
     assert_ok(ls_metrics_open(&metrics, folder, false, &error), error);
     assert_ok(ls_metrics_step(metrics, &report, &error), error);
     assert_ok(ls_metrics_close(metrics, &error), error);
-    ls_metrics_free(metrics);
     json_t *step = line_of(folder, 0);
     assert_string_equal(json_string_value(json_object_get(step, "loss")), "NaN");
     assert_string_equal(json_string_value(json_object_get(step, "gradient_norm")), "Infinity");
@@ -115,7 +113,6 @@ static void a_former_run_is_kept_or_dropped(void **state)
         assert_ok(ls_metrics_open(&metrics, folder, run == 1, &error), error);
         assert_ok(ls_metrics_step(metrics, &step_report, &error), error);
         assert_ok(ls_metrics_close(metrics, &error), error);
-        ls_metrics_free(metrics);
         json_t *second = line_of(folder, 1);
         assert_int_equal(second != NULL, run == 1);
         ls_json_free(second);
