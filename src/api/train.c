@@ -105,7 +105,9 @@ static ls_status train(ls_training_run *run, ls_error *error)
         LS_TRY(ls_training_run_evaluate(run, run->test, "test",
                                         (double)run->report.steps / (double)run->steps_per_epoch,
                                         error));
-    LS_TRY(ls_metrics_close(run->metrics, error));
+    ls_metrics *metrics = run->metrics;
+    run->metrics = NULL; /* closing frees it, whatever comes of it */
+    LS_TRY(ls_metrics_close(metrics, error));
     return ls_training_run_record(run, true, error);
 }
 

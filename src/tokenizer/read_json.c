@@ -1,4 +1,4 @@
-/* tokenizer.json: https://huggingface.co/docs/tokenizers, written by the `tokenizers` library. */
+/* tokenizer.json, as the `tokenizers` library writes it. */
 #include <string.h>
 
 #include "base/alloc.h"
