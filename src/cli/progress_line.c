@@ -102,5 +102,5 @@ void ls_progress_stage_line(char *into, size_t bytes, int columns, const char *w
         return;
     }
     ls_columns_fit(into, bytes - (size_t)rest, what, columns - rest);
-    strcat(into, percent);
+    memcpy(into + strlen(into), percent, (size_t)rest + 1);
 }
