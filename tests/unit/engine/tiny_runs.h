@@ -33,7 +33,7 @@ static inline void tiny_text(uint32_t row, char text[400])
     static const char *const words[] = {"the",  "star",  "of",     "a",    "match", "market",
                                         "is",   "great", "poor",   "film", "and",   "story",
                                         "goal", "game",  "played", "in",   "city",  "x9"};
-    uint32_t count = 1 + tiny_draw(row, 0, 24);
+    uint32_t count = 1 + tiny_draw(row, 0, 10);
     *text = '\0';
     for (uint32_t i = 1; i <= count; i++)
         snprintf(text + strlen(text), 400 - strlen(text), "%s%s", i > 1 ? " " : "",
