@@ -4,60 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/files.h"
+#include "formats/json.h"
 
-enum { MAX_BYTES = 64 << 20, MAX_DEPTH = 64 };
-
-/* jansson descends by recursion, up to 2,048 levels: refuse before it does. */
-static ls_status check_depth(const char *bytes, size_t count, const char *path, ls_error *error)
-{
-    int depth = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < count; i++) {
-        char byte = bytes[i];
-        if (in_string) {
-            if (byte == '\\')
-                i++;
-            else if (byte == '"')
-                in_string = false;
-        } else if (byte == '"') {
-            in_string = true;
-        } else if (byte == '[' || byte == '{') {
-            if (++depth > MAX_DEPTH)
-                return ls_fail(error, LS_INVALID,
-                               "%s: byte %zu: arrays and objects nest deeper than %d", path, i,
-                               MAX_DEPTH);
-        } else if (byte == ']' || byte == '}') {
-            depth--;
-        }
-    }
-    return LS_OK;
-}
+enum { MAX_BYTES = 64 << 20 };
 
 ls_status ls_json_file_read(json_t **out, const char *path, ls_error *error)
 {
-    char *bytes = NULL;
-    size_t count = 0;
-    json_error_t problem = {0};
-    ls_status status;
+    LS_TRY(ls_json_load(out, path, MAX_BYTES, error));
+    if (json_is_object(*out)) return LS_OK;
+    ls_json_free(*out);
     *out = NULL;
-    LS_TRY(ls_file_read(&bytes, &count, path, MAX_BYTES, error));
-    LS_TRY_GOTO(status, check_depth(bytes, count, path, error), done);
-    *out = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &problem);
-    if (!*out && json_error_code(&problem) == json_error_out_of_memory) {
-        status = ls_fail(error, LS_NO_MEMORY, "out of memory reading %s", path);
-    } else if (!*out) {
-        status = ls_fail(error, LS_INVALID, "%s: line %d, column %d: %s", path, problem.line,
-                         problem.column, problem.text);
-    } else if (!json_is_object(*out)) {
-        json_decref(*out);
-        *out = NULL;
-        status = ls_fail(error, LS_INVALID, "%s: holds no object {...}", path);
-    }
-done:
-    ls_free(bytes);
-    return status;
+    return ls_fail(error, LS_INVALID, "%s: holds no object {...}", path);
 }
 
 const json_t *ls_json_node_find(const ls_json_node *node, const char *key)
