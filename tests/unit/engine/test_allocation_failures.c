@@ -10,6 +10,19 @@
 #include "formats/json.h"
 #include "formats/safetensors.h"
 
+/* The thread sanitizer makes each run many times slower: there not every turn is taken. */
+#if defined(__SANITIZE_THREAD__)
+enum { EVERY = 13 };
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+enum { EVERY = 13 };
+#else
+enum { EVERY = 1 };
+#endif
+#else
+enum { EVERY = 1 };
+#endif
+
 static char *folder;
 static const char *train, *output, *predictions;
 
@@ -76,6 +89,7 @@ static ls_status run_failing(command *run, long turn, bool all_after, ls_error *
     assert_int_equal(open_files(), files);
     if (status != LS_OK && (status != LS_NO_MEMORY || !strstr(error->text, "out of memory")))
         fail_msg("allocation %ld: %d '%s'", turn, status, error->text);
+    if (status == LS_OK && count.left < 0) fail_msg("allocation %ld: nobody noticed", turn);
     return status;
 }
 
@@ -88,7 +102,7 @@ static void fail_each(command *run, void (*check)(long turn))
     /* The first call of all may make what is made once. */
     assert_ok(run(&error), error);
     for (int all_after = 0; all_after < 2; all_after++) {
-        int stride = all_after ? 11 : 1;
+        int stride = all_after ? 11 : EVERY;
         for (turn = 0; run_failing(run, turn, all_after, &error) != LS_OK; turn += stride) {
             if (check) check(turn);
             assert_true(turn < 100000);
