@@ -46,7 +46,7 @@ TEST_PROGRAMS := $(TEST_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
-.PHONY: all tests test bench-gemm fuzz lint format format-check install clean help stats
+.PHONY: all tests test bench bench-gemm fuzz lint format format-check install clean help stats
 .SECONDARY:
 
 all: $(BUILD)/lockstep $(BUILD)/liblockstep.so
@@ -109,6 +109,9 @@ test: all tests $(BUILD)/CTestTestfile.cmake
 $(BUILD)/bench/%: bench/%.c $(BUILD)/liblockstep.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $^ $(LDLIBS) -ldl
+
+bench: all $(BUILD)/bench/gemm_bench
+	bench/bench.py
 
 bench-gemm: $(BUILD)/bench/gemm_bench
 	$<
