@@ -83,10 +83,15 @@ $(BUILD)/obj/%.o: src/%.c Makefile
 # --- tests -------------------------------------------------------------------------------------
 TEST_CPPFLAGS := -Itests/support -DLS_TEST_SOURCE='"$(CURDIR)"' -DLS_TEST_BUILD='"$(CURDIR)/$(BUILD)"'
 
-$(BUILD)/tests/%: tests/unit/%.c $(TEST_SUPPORT) $(BUILD)/liblockstep.a
+# What tests/unit/cli looks at: the program without its main.
+$(BUILD)/cli.a: $(filter-out %/main.o,$(CLI_OBJECTS))
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/tests/%: tests/unit/%.c $(TEST_SUPPORT) $(BUILD)/cli.a $(BUILD)/liblockstep.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< \
-	    $(TEST_SUPPORT) $(BUILD)/liblockstep.a -lcmocka $(LDLIBS)
+	    $(TEST_SUPPORT) $(BUILD)/cli.a $(BUILD)/liblockstep.a -lcmocka $(LDLIBS)
 
 tests: $(TEST_PROGRAMS)
 

@@ -19,7 +19,7 @@
 /* clang-format off */
 #define LS_SETTINGS(X) \
     X("model", model, TEXT, EVERY, RUN | INFER | LS_COMMAND_TOKENIZE, "", 0, 0, \
-      "Hugging Face model folder (inspect: or a safetensors file)") \
+      "Hugging Face model folder; inspect takes a safetensors file too") \
     X("train", train, TEXT, RUN, LS_COMMAND_TRAIN, "", 0, 0, \
       "TSV, CSV or JSONL file of labelled texts to train on") \
     X("validation", validation, TEXT, RUN, 0, "", 0, 0, \
@@ -47,11 +47,12 @@
     X("batch-size", batch_size, INTEGER, RUN | INFER, 0, "32", 1, 1 << 20, \
       "samples of a step, over all devices together") \
     X("leaf-size", leaf_size, INTEGER, RUN, 0, "4", 1, 1 << 20, \
-      "consecutive samples that are summed as one chain; the only size that changes the bits") \
+      "consecutive samples summed as one chain; unlike threads, passes and devices it changes the bits") \
     X("samples-per-pass", samples_per_pass, SAMPLES, RUN | INFER, 0, "auto", 1, 1 << 20, \
       "samples in a device's memory at once: a number, all, or auto (what --device-memory allows)") \
     X("max-length", max_length, INTEGER, RUN | INFER | LS_COMMAND_TOKENIZE, 0, "0", 0, 1 << 20, \
-      "tokens of a text, special ones included; longer ones are cut; 0: as written with the model, else 128 (tokenize: no limit)") \
+      "tokens of a text, special ones included; longer ones are cut; 0: the length written with " \
+      "the model, else 128 (tokenize: no limit)") \
     X("seed", seed, INTEGER, RUN, 0, "42", 0, 9223372036854775807.0, \
       "of the order of rows, the dropout and the new weights") \
     X("learning-rate", learning_rate, NUMBER, RUN, 0, "5e-05", 0, 1e6, \

@@ -1,26 +1,17 @@
 /* Writing documents. jansson's own writer gives 0.1 as 0.10000000000000001: right, but no text that
  * a person wants to find in a config.json that came in with 0.1. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/files.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "formats/json.h"
 
-/* The shortest of 15 to 17 digits that reads back as the same double. */
+/* A real stays a real when it is read again. */
 static ls_status print_real(ls_text *text, double value, ls_error *error)
 {
-    char digits[40];
-    for (int precision = 15; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, value);
-        if (strtod(digits, NULL) == value) break;
-    }
-    bool integer = true;
-    for (char *at = digits; *at; at++) {
-        if (strchr("0123456789+-e", *at) == NULL) *at = '.'; /* the locale's decimal point */
-        if (*at == '.' || *at == 'e') integer = false;
-    }
+    char digits[LS_NUMBER_BYTES];
+    bool integer = strpbrk(ls_number_print(digits, value), ".e") == NULL;
     return ls_text_print(text, error, "%s%s", digits, integer ? ".0" : "");
 }
 

@@ -8,13 +8,16 @@
 #include "kernels/scratch.h"
 #include "kernels/tile.h"
 
+enum { CACHE_WAYS = 8, WAY_FLOATS = 1024 }; /* first-level data caches: 4 KiB a way */
+
 /* The tile at (row, column) of one block, with the packed operands that belong to it. */
 typedef struct tile_place {
     int64_t row, rows, column, columns;
     bool first, last; /* block of the depth */
     int64_t depth;
     const float *a, *b;
-    int64_t b_row;
+    int64_t a_stride, b_row;
+    tile_layout layout;
 } tile_place;
 
 LS_INLINE void activate_as(ls_activation kind, float *to, const float *from, int64_t row,
@@ -85,6 +88,7 @@ static void run_tile(const ls_gemm *g, const tile_place *place, float *edge)
     int64_t at = place->row * g->c_row + place->column;
     ls_tile tile = {
         .a = place->a,
+        .a_stride = place->a_stride,
         .b = place->b,
         .b_row = place->b_row,
         .pieces = 1,
@@ -103,13 +107,35 @@ static void run_tile(const ls_gemm *g, const tile_place *place, float *edge)
         tile.start = g->bias + place->column;
     }
     int64_t vectors = (place->columns + LS_LANES - 1) / LS_LANES;
-    ls_tile_kernel kernel = LS_KERNEL(tile_kernels)[place->rows - 1][vectors - 1];
+    ls_tile_kernel kernel = tile_kernels[place->layout][place->rows - 1][vectors - 1];
     if (place->columns % LS_LANES)
         run_edge(&tile, kernel, place->rows, place->columns, edge);
     else
         kernel(&tile);
     if (place->last && (g->activation != LS_ACTIVATION_NONE || chains != g->c))
         activate(g->activation, g->c + at, chains + at, g->c_row, place->rows, place->columns);
+}
+
+/* A is read where it lies if its rows or its columns are contiguous, unless its rows would fall into
+ * the same few sets of the first-level cache and push each other out. */
+static void place_rows(const ls_gemm *g, tile_place *place, float *packed, int64_t begin)
+{
+    const float *a = g->a + place->row * g->a_row + begin * g->a_depth;
+    bool crowded = place->rows > CACHE_WAYS && g->a_row % WAY_FLOATS == 0;
+    if (g->a_row == 1) {
+        place->layout = A_BY_DEPTH;
+        place->a = a;
+        place->a_stride = g->a_depth;
+    } else if (g->a_depth == 1 && !crowded) {
+        place->layout = A_BY_ROWS;
+        place->a = a;
+        place->a_stride = g->a_row;
+    } else {
+        pack_a(packed, a, g->a_row, g->a_depth, place->rows, place->depth);
+        place->layout = A_BY_DEPTH;
+        place->a = packed;
+        place->a_stride = TILE_ROWS;
+    }
 }
 
 /* All rows against one packed block of B. */
@@ -120,15 +146,12 @@ static void run_block(const ls_gemm *g, gemm_scratch *s, int64_t column, int64_t
         .first = begin == 0,
         .last = begin + depth == g->depth,
         .depth = depth,
-        .a = s->a,
     };
     int64_t tiles = tile_count(g->rows);
     for (int64_t i = 0; i < tiles; i++) {
         place.row = tile_begin(g->rows, tiles, i);
         place.rows = tile_begin(g->rows, tiles, i + 1) - place.row;
-        LS_KERNEL(pack_a)
-        (s->a, g->a + place.row * g->a_row + begin * g->a_depth, g->a_row, g->a_depth, place.rows,
-         depth);
+        place_rows(g, &place, s->a, begin);
         for (int64_t n = 0; n < columns; n += TILE_COLUMNS) {
             place.column = column + n;
             place.columns = smaller(TILE_COLUMNS, columns - n);
@@ -147,8 +170,7 @@ void LS_KERNEL(gemm)(const ls_gemm *g, void *scratch)
         int64_t begin = 0;
         do { /* once for a depth of 0: the chains are their starts */
             int64_t depth = smaller(DEPTH_BLOCK, g->depth - begin);
-            LS_KERNEL(pack_b)
-            (s->b, g->b + begin * g->b_depth + column * g->b_column, g->b_depth, g->b_column, depth,
+            pack_b(s->b, g->b + begin * g->b_depth + column * g->b_column, g->b_depth, g->b_column, depth,
              columns);
             run_block(g, s, column, columns, begin, depth);
             begin += depth;

@@ -25,7 +25,7 @@ LS_INLINE void transpose_block(float *to, int64_t to_row, const float *from, int
         vec_store(to + (k + i) * to_row, block[i]);
 }
 
-void LS_KERNEL(pack_a)(float *packed, const float *a, int64_t a_row, int64_t a_depth, int64_t rows,
+void pack_a(float *packed, const float *a, int64_t a_row, int64_t a_depth, int64_t rows,
                        int64_t depth)
 {
     for (int64_t first = 0; first < rows; first += LS_LANES) {
@@ -61,7 +61,7 @@ static void copy_panel(float *packed, int64_t width, const float *b, int64_t b_d
     }
 }
 
-void LS_KERNEL(pack_b)(float *packed, const float *b, int64_t b_depth, int64_t b_column,
+void pack_b(float *packed, const float *b, int64_t b_depth, int64_t b_column,
                        int64_t depth, int64_t columns)
 {
     for (int64_t first = 0; first < columns; first += TILE_COLUMNS) {

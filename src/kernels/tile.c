@@ -1,9 +1,23 @@
 /* The register-tile kernels: one function per height and width, all from the one below. */
 #include "kernels/tile.h"
 
-/* rows and vectors are constants at every call, so that the loops unroll and the sums stay in
- * registers. */
-LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors)
+enum {
+    PREFETCH_STEPS = 8, /* of the depth, ahead in A: a row of A by depth may be a page away */
+    PREFETCH_DEPTH = 64, /* from which on fetching C early pays */
+    POINTERS = (TILE_ROWS + 2) / 3,
+};
+
+/* One step of the depth for rows that lie a_stride apart: three to a pointer, so that the address of
+ * each is pointer + stride * {0, 1, 2} and fourteen of them fit in the integer registers. */
+LS_INLINE float row_element(const float *const pointer[POINTERS], int64_t stride, int i)
+{
+    return pointer[i / 3][i % 3 * stride];
+}
+
+/* rows, vectors and layout are constants at every call, so that the loops unroll and the sums stay
+ * in registers. */
+LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors,
+                        const tile_layout layout)
 {
     vec sum[TILE_ROWS][TILE_VECTORS];
 #pragma GCC unroll 16
@@ -18,23 +32,47 @@ LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors)
             for (int j = 0; j < vectors; j++)
                 sum[i][j] = vec_load(tile->start + i * tile->start_row + j * LS_LANES);
     }
-    const float *a = tile->a, *b = tile->b;
-    const int64_t b_row = tile->b_row;
+    const int64_t a_stride = tile->a_stride, b_row = tile->b_row;
+    const float *b = tile->b, *pointer[POINTERS];
+#pragma GCC unroll 5
+    for (int i = 0; i < POINTERS; i++)
+        pointer[i] = tile->a + i * 3 * a_stride;
     float *stack = tile->stack;
+    if (tile->offsets[tile->pieces] >= PREFETCH_DEPTH) {
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+            for (int j = 0; j < vectors * LS_LANES; j += 16)
+                __builtin_prefetch(tile->c + i * tile->c_row + j, 1);
+    }
     for (int64_t piece = 0;;) {
         for (int32_t left = tile->offsets[piece + 1] - tile->offsets[piece]; left > 0; left--) {
             vec column[TILE_VECTORS];
 #pragma GCC unroll 4
             for (int j = 0; j < vectors; j++)
                 column[j] = vec_load(b + j * LS_LANES);
+            if (layout == A_BY_DEPTH) {
+                __builtin_prefetch(pointer[0] + PREFETCH_STEPS * a_stride);
+                __builtin_prefetch(pointer[0] + PREFETCH_STEPS * a_stride + rows - 1);
+            }
 #pragma GCC unroll 16
             for (int i = 0; i < rows; i++) {
-                vec row = vec_set(a[i]);
+                vec row = vec_set(layout == A_BY_DEPTH ? pointer[0][i]
+                                                       : row_element(pointer, a_stride, i));
 #pragma GCC unroll 4
                 for (int j = 0; j < vectors; j++)
                     sum[i][j] = vec_fma(row, column[j], sum[i][j]);
             }
-            a += TILE_ROWS;
+            if (layout == A_BY_DEPTH) {
+                pointer[0] += a_stride;
+            } else {
+#pragma GCC unroll 5
+                for (int i = 0; i < (rows + 2) / 3; i++) {
+                    pointer[i]++;
+                    /* else the compiler makes fourteen pointers of these and spills them */
+                    __asm__("" : "+r"(pointer[i]));
+                }
+            }
             b += b_row;
         }
         int merges = tile->merges[piece];
@@ -66,22 +104,26 @@ LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors)
 }
 
 #define TILE(rows, vectors)                                                                        \
-    static void tile_##rows##x##vectors(const ls_tile *tile)                                       \
+    static void by_depth_##rows##x##vectors(const ls_tile *tile)                                   \
     {                                                                                              \
-        run_tile(tile, rows, vectors);                                                             \
+        run_tile(tile, rows, vectors, A_BY_DEPTH);                                                 \
+    }                                                                                              \
+    static void by_rows_##rows##x##vectors(const ls_tile *tile)                                    \
+    {                                                                                              \
+        run_tile(tile, rows, vectors, A_BY_ROWS);                                                  \
     }
 
 #if LS_LANES == 1
 #define TILES(rows) TILE(rows, 1) TILE(rows, 2) TILE(rows, 3) TILE(rows, 4)
-#define ENTRIES(rows)                                                                              \
+#define ENTRIES(layout, rows)                                                                      \
     {                                                                                              \
-        tile_##rows##x1, tile_##rows##x2, tile_##rows##x3, tile_##rows##x4                         \
+        layout##_##rows##x1, layout##_##rows##x2, layout##_##rows##x3, layout##_##rows##x4         \
     }
 #else
 #define TILES(rows) TILE(rows, 1) TILE(rows, 2)
-#define ENTRIES(rows)                                                                              \
+#define ENTRIES(layout, rows)                                                                      \
     {                                                                                              \
-        tile_##rows##x1, tile_##rows##x2                                                           \
+        layout##_##rows##x1, layout##_##rows##x2                                                   \
     }
 #endif
 
@@ -104,13 +146,22 @@ TILES(13)
 TILES(14)
 #endif
 
-const ls_tile_kernel LS_KERNEL(tile_kernels)[TILE_ROWS][TILE_VECTORS] = {
-    ENTRIES(1),  ENTRIES(2),  ENTRIES(3),  ENTRIES(4),
-#if LS_LANES > 1
-    ENTRIES(5),  ENTRIES(6),
+#define LOW_TILES(layout)                                                                          \
+    ENTRIES(layout, 1), ENTRIES(layout, 2), ENTRIES(layout, 3), ENTRIES(layout, 4)
+#define MIDDLE_TILES(layout) ENTRIES(layout, 5), ENTRIES(layout, 6)
+#define HIGH_TILES(layout)                                                                         \
+    ENTRIES(layout, 7), ENTRIES(layout, 8), ENTRIES(layout, 9), ENTRIES(layout, 10),               \
+        ENTRIES(layout, 11), ENTRIES(layout, 12), ENTRIES(layout, 13), ENTRIES(layout, 14)
+
+#if LS_LANES == 1
+#define ALL_TILES(layout) LOW_TILES(layout)
+#elif LS_LANES == 8
+#define ALL_TILES(layout) LOW_TILES(layout), MIDDLE_TILES(layout)
+#else
+#define ALL_TILES(layout) LOW_TILES(layout), MIDDLE_TILES(layout), HIGH_TILES(layout)
 #endif
-#if LS_LANES > 8
-    ENTRIES(7),  ENTRIES(8),  ENTRIES(9),  ENTRIES(10),
-    ENTRIES(11), ENTRIES(12), ENTRIES(13), ENTRIES(14),
-#endif
+
+const ls_tile_kernel tile_kernels[2][TILE_ROWS][TILE_VECTORS] = {
+    {ALL_TILES(by_depth)},
+    {ALL_TILES(by_rows)},
 };

@@ -12,6 +12,11 @@
 #include "kernels/tile_sizes.h"
 #include "kernels/vector.h"
 
+/* Each set has its own. */
+#define tile_kernels LS_KERNEL(tile_kernels)
+#define pack_a LS_KERNEL(pack_a)
+#define pack_b LS_KERNEL(pack_b)
+
 #define LS_TILE_PASTE_(a, b) a##b
 #define LS_TILE_PASTE(a, b) LS_TILE_PASTE_(a, b)
 enum {
@@ -26,7 +31,8 @@ enum {
  * is added to the `merges` newest entries of the stack, newest first, and pushed; the last one is
  * stored in c instead. Whole vectors only. */
 typedef struct ls_tile {
-    const float *a; /* [depth][TILE_ROWS] */
+    const float *a; /* see tile_layout */
+    int64_t a_stride;
     const float *b; /* [depth] rows, b_row apart */
     int64_t b_row;
     const float *start; /* of the first piece's chains, rows start_row apart (0: the same for all);
@@ -43,15 +49,19 @@ typedef struct ls_tile {
 
 typedef void (*ls_tile_kernel)(const ls_tile *tile);
 
-/* [rows - 1][vectors - 1] */
-extern const ls_tile_kernel LS_KERNEL(tile_kernels)[TILE_ROWS][TILE_VECTORS];
+/* How A lies in memory, for row i of the tile: A_BY_DEPTH a[k * a_stride + i], A_BY_ROWS
+ * a[i * a_stride + k]. */
+typedef enum tile_layout { A_BY_DEPTH, A_BY_ROWS } tile_layout;
+
+/* [layout][rows - 1][vectors - 1] */
+extern const ls_tile_kernel tile_kernels[2][TILE_ROWS][TILE_VECTORS];
 
 /* `rows` (<= TILE_ROWS) rows of A(m,k) = a[m * a_row + k * a_depth], k < depth. */
-void LS_KERNEL(pack_a)(float *packed, const float *a, int64_t a_row, int64_t a_depth, int64_t rows,
+void pack_a(float *packed, const float *a, int64_t a_row, int64_t a_depth, int64_t rows,
                        int64_t depth);
 /* Panels of TILE_COLUMNS columns, one after the other, the last one as many whole vectors as it
  * needs; B(k,n) = b[k * b_depth + n * b_column], one of the strides is 1. */
-void LS_KERNEL(pack_b)(float *packed, const float *b, int64_t b_depth, int64_t b_column,
+void pack_b(float *packed, const float *b, int64_t b_depth, int64_t b_column,
                        int64_t depth, int64_t columns);
 
 static inline int64_t smaller(int64_t a, int64_t b)

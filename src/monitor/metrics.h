@@ -30,7 +30,8 @@ ls_status ls_metrics_step(ls_metrics *metrics, const ls_step_report *report,
 ls_status ls_metrics_evaluation(ls_metrics *metrics, const ls_evaluation_report *report,
                                 ls_error *error) LS_MUST_CHECK;
 
-/* Close, reporting what the file system kept back until then. `free` alone is for failed runs. */
+/* Close and free, reporting what the file system kept back until then; `metrics` is gone whatever
+ * comes of it. `free` alone is for failed runs. */
 ls_status ls_metrics_close(ls_metrics *metrics, ls_error *error) LS_MUST_CHECK;
 void ls_metrics_free(ls_metrics *metrics); /* NULL is allowed */
 

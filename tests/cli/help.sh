@@ -12,6 +12,7 @@ done
 for command in $commands; do
     expect 0 "$LOCKSTEP" "$command" --help
     says out.txt "lockstep $command" "--model"
+    awk 'length > 80 { exit 1 }' out.txt || fail "$command --help is wider than 80 columns"
     [[ ! -s err.txt ]] || fail "$command --help writes to standard error"
 done
 

@@ -22,3 +22,16 @@ done
 expect 2 "$LOCKSTEP" train --model "$model" --train train.tsv --output out --strategy zero3
 says err.txt "zero3" "single"
 [[ ! -e out ]] || fail "a wrong command line left an output folder"
+
+# What it says leads on: the nearest name, an example, the list of what is known.
+expect 2 "$LOCKSTEP" train --lerning_rate 1
+says err.txt "--learning-rate"
+expect 2 "$LOCKSTEP" train --model "$model" --output out
+says err.txt "--train" "for example: lockstep train"
+expect 2 "$LOCKSTEP" train --model "$model" --train train.tsv --output out --lr_scheduler_type polynomial
+says err.txt "polynomial" "linear, cosine, constant, constant_with_warmup"
+expect 2 "$LOCKSTEP" train --model "$model" --train train.tsv --output out --devices 2
+says err.txt "--devices" "single"
+expect 2 "$LOCKSTEP" predict --model "$model" --train train.tsv
+says err.txt "predict has no --train"
+[[ ! -e out ]] || fail "a wrong command line left an output folder"
