@@ -116,8 +116,8 @@ static void run_tile(const ls_gemm *g, const tile_place *place, float *edge)
         activate(g->activation, g->c + at, chains + at, g->c_row, place->rows, place->columns);
 }
 
-/* A is read where it lies if its rows or its columns are contiguous, unless its rows would fall into
- * the same few sets of the first-level cache and push each other out. */
+/* A is read where it lies if its rows or its columns are contiguous, unless its rows would fall
+ * into the same few sets of the first-level cache and push each other out. */
 static void place_rows(const ls_gemm *g, tile_place *place, float *packed, int64_t begin)
 {
     const float *a = g->a + place->row * g->a_row + begin * g->a_depth;
@@ -170,8 +170,8 @@ void LS_KERNEL(gemm)(const ls_gemm *g, void *scratch)
         int64_t begin = 0;
         do { /* once for a depth of 0: the chains are their starts */
             int64_t depth = smaller(DEPTH_BLOCK, g->depth - begin);
-            pack_b(s->b, g->b + begin * g->b_depth + column * g->b_column, g->b_depth, g->b_column, depth,
-             columns);
+            pack_b(s->b, g->b + begin * g->b_depth + column * g->b_column, g->b_depth, g->b_column,
+                   depth, columns);
             run_block(g, s, column, columns, begin, depth);
             begin += depth;
         } while (begin < g->depth);

@@ -26,7 +26,7 @@ LS_INLINE void transpose_block(float *to, int64_t to_row, const float *from, int
 }
 
 void pack_a(float *packed, const float *a, int64_t a_row, int64_t a_depth, int64_t rows,
-                       int64_t depth)
+            int64_t depth)
 {
     for (int64_t first = 0; first < rows; first += LS_LANES) {
         int64_t count = smaller(LS_LANES, rows - first);
@@ -61,8 +61,8 @@ static void copy_panel(float *packed, int64_t width, const float *b, int64_t b_d
     }
 }
 
-void pack_b(float *packed, const float *b, int64_t b_depth, int64_t b_column,
-                       int64_t depth, int64_t columns)
+void pack_b(float *packed, const float *b, int64_t b_depth, int64_t b_column, int64_t depth,
+            int64_t columns)
 {
     for (int64_t first = 0; first < columns; first += TILE_COLUMNS) {
         int64_t count = smaller(TILE_COLUMNS, columns - first);

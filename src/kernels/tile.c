@@ -2,13 +2,13 @@
 #include "kernels/tile.h"
 
 enum {
-    PREFETCH_STEPS = 8, /* of the depth, ahead in A: a row of A by depth may be a page away */
+    PREFETCH_STEPS = 8,  /* of the depth, ahead in A: a row of A by depth may be a page away */
     PREFETCH_DEPTH = 64, /* from which on fetching C early pays */
     POINTERS = (TILE_ROWS + 2) / 3,
 };
 
-/* One step of the depth for rows that lie a_stride apart: three to a pointer, so that the address of
- * each is pointer + stride * {0, 1, 2} and fourteen of them fit in the integer registers. */
+/* One step of the depth for rows that lie a_stride apart: three to a pointer, so that the address
+ * of each is pointer + stride * {0, 1, 2} and fourteen of them fit in the integer registers. */
 LS_INLINE float row_element(const float *const pointer[POINTERS], int64_t stride, int i)
 {
     return pointer[i / 3][i % 3 * stride];

@@ -58,11 +58,11 @@ extern const ls_tile_kernel tile_kernels[2][TILE_ROWS][TILE_VECTORS];
 
 /* `rows` (<= TILE_ROWS) rows of A(m,k) = a[m * a_row + k * a_depth], k < depth. */
 void pack_a(float *packed, const float *a, int64_t a_row, int64_t a_depth, int64_t rows,
-                       int64_t depth);
+            int64_t depth);
 /* Panels of TILE_COLUMNS columns, one after the other, the last one as many whole vectors as it
  * needs; B(k,n) = b[k * b_depth + n * b_column], one of the strides is 1. */
-void pack_b(float *packed, const float *b, int64_t b_depth, int64_t b_column,
-                       int64_t depth, int64_t columns);
+void pack_b(float *packed, const float *b, int64_t b_depth, int64_t b_column, int64_t depth,
+            int64_t columns);
 
 static inline int64_t smaller(int64_t a, int64_t b)
 {

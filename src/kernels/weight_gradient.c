@@ -118,8 +118,8 @@ static void run_group(const ls_weight_gradient *g, float *scratch, int64_t token
         for (int64_t i = begin; i < end; i++) {
             int64_t row = tile_begin(count, tiles, i);
             pack_a(left + (i - begin) * one + token * TILE_ROWS,
-             g->left + token * g->left_stride + g->left_begin + row, 1, g->left_stride,
-             tile_begin(count, tiles, i + 1) - row, smaller(PACK_TOKENS, tokens - token));
+                   g->left + token * g->left_stride + g->left_begin + row, 1, g->left_stride,
+                   tile_begin(count, tiles, i + 1) - row, smaller(PACK_TOKENS, tokens - token));
         }
     const stack_range range = find_range(g->schedule);
     gradient_tile t = {.g = g, .range = &range, .right = right, .stack = stack};
