@@ -83,7 +83,7 @@ static size_t whole_pages(size_t bytes)
     return (bytes + unit - 1) / unit * unit;
 }
 
-void *ls_allocate_pages(size_t bytes)
+void *ls_allocate_pages(size_t bytes, bool dense)
 {
     if (bytes == 0) bytes = 1;
     if (bytes > PTRDIFF_MAX - HUGE_PAGE_BYTES) return NULL;
@@ -91,7 +91,8 @@ void *ls_allocate_pages(size_t bytes)
     size_t mapped = whole_pages(bytes);
     void *pages = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) return NULL;
-    if (mapped >= HUGE_PAGE_BYTES) madvise(pages, mapped, MADV_HUGEPAGE); /* a wish, not a need */
+    if (dense && mapped >= HUGE_PAGE_BYTES)
+        madvise(pages, mapped, MADV_HUGEPAGE); /* a wish, not a need */
     atomic_fetch_add(&allocated_bytes, mapped);
     atomic_fetch_add(&allocation_count, 1);
     return pages;

@@ -36,7 +36,9 @@ static ls_status take_arenas(ls_executor *executor, const ls_executor_options *o
                                ls_plan_arena_name(arena));
             executor->arenas[arena] = options->host->arenas[arena];
         } else if (bytes) {
-            LS_TRY(executor->device->operations->allocate(executor->device, bytes,
+            /* Planned for the longest rows: an ordinary batch uses the front of each activation. */
+            bool dense = arena != LS_PLAN_ACTIVATIONS;
+            LS_TRY(executor->device->operations->allocate(executor->device, bytes, dense,
                                                           ls_plan_arena_name(arena),
                                                           &executor->arenas[arena], error));
         }
