@@ -67,16 +67,7 @@ ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
     ls_sampler *sampler = NULL;
     ls_reader *reader = NULL;
     ls_status status;
-    ls_sampler_options order = {
-        .count = ls_dataset_count(run->train),
-        .lengths = ls_dataset_lengths(run->train),
-        .batch_size = (int32_t)run->used.batch_size,
-        .leaf_size = (int32_t)run->used.leaf_size,
-        .seed = run->used.seed,
-    };
-    LS_TRY_GOTO(status, ls_sampler_new(&sampler, &order, error), done);
-    ls_reader_options reading = {.dataset = run->train, .sampler = sampler};
-    LS_TRY_GOTO(status, ls_reader_new(&reader, &reading, error), done);
+    LS_TRY_GOTO(status, ls_training_run_reader(run, &sampler, &reader, error), done);
     status = run_steps(run, reader, error);
 done:
     ls_reader_free(reader);
@@ -97,8 +88,9 @@ static ls_status write_results(ls_training_run *run, ls_error *error)
     return status;
 }
 
-static ls_status train(ls_training_run *run, ls_error *error)
+static ls_status train(ls_training_run *run, const ls_sources *sources, ls_error *error)
 {
+    LS_TRY(ls_training_run_start(run, sources, error));
     LS_TRY(ls_training_run_steps(run, error));
     LS_TRY(write_results(run, error));
     if (run->test && !run->report.stopped)
@@ -115,8 +107,8 @@ ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
                    const ls_sources *sources, ls_train_report *report, ls_error *error)
 {
     ls_training_run run;
-    LS_TRY(ls_training_run_open(&run, options, callbacks, sources, error));
-    ls_status status = train(&run, error);
+    LS_TRY(ls_training_run_open(&run, options, callbacks, LS_COMMAND_TRAIN, error));
+    ls_status status = train(&run, sources, error);
     if (report) *report = run.report;
     bool stopped = run.report.stopped;
     long long steps = (long long)run.report.steps;

@@ -127,27 +127,47 @@ static ls_status load_weights(ls_training_run *run, ls_error *error)
 }
 
 ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
-                               const ls_callbacks *callbacks, const ls_sources *sources,
-                               ls_error *error)
+                               const ls_callbacks *callbacks, unsigned command, ls_error *error)
 {
     ls_status status;
-    *run = (ls_training_run){.used = *options, .sources = sources, .evaluated_epoch = -1};
-    LS_TRY(ls_session_open(&run->session, options, callbacks, LS_COMMAND_TRAIN, DEFAULT_MAX_LENGTH,
-                           error));
-    LS_TRY_GOTO(status, ls_output_check(options->output, &run->made_output, error), fail);
+    *run = (ls_training_run){.used = *options};
+    LS_TRY(ls_session_open(&run->session, options, callbacks, command, DEFAULT_MAX_LENGTH, error));
+    if (options->output)
+        LS_TRY_GOTO(status, ls_output_check(options->output, &run->made_output, error), fail);
     LS_TRY_GOTO(status, open_datasets(run, error), fail);
     plan_steps(run);
     LS_TRY_GOTO(status, make_programs(run, error), fail);
     LS_TRY_GOTO(status, make_trainer(run, error), fail);
     LS_TRY_GOTO(status, load_weights(run, error), fail);
-    LS_TRY_GOTO(status, ls_output_clear(options->output, error), fail);
-    LS_TRY_GOTO(status, ls_metrics_open(&run->metrics, options->output, false, error), fail);
-    run->made_output = false; /* it holds something now */
-    LS_TRY_GOTO(status, ls_training_run_record(run, false, error), fail);
     return LS_OK;
 fail:
     ls_training_run_close(run);
     return status;
+}
+
+ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources, ls_error *error)
+{
+    const char *output = run->session.options->output;
+    run->sources = sources;
+    LS_TRY(ls_output_clear(output, error));
+    LS_TRY(ls_metrics_open(&run->metrics, output, false, error));
+    run->made_output = false; /* it holds something now */
+    return ls_training_run_record(run, false, error);
+}
+
+ls_status ls_training_run_reader(ls_training_run *run, ls_sampler **sampler, ls_reader **reader,
+                                 ls_error *error)
+{
+    ls_sampler_options order = {
+        .count = ls_dataset_count(run->train),
+        .lengths = ls_dataset_lengths(run->train),
+        .batch_size = (int32_t)run->used.batch_size,
+        .leaf_size = (int32_t)run->used.leaf_size,
+        .seed = run->used.seed,
+    };
+    LS_TRY(ls_sampler_new(sampler, &order, error));
+    ls_reader_options reading = {.dataset = run->train, .sampler = *sampler};
+    return ls_reader_new(reader, &reading, error);
 }
 
 void ls_training_run_close(ls_training_run *run)

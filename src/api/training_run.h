@@ -3,6 +3,7 @@
 #define LS_API_TRAINING_RUN_H
 
 #include "api/session.h"
+#include "data/reader.h"
 #include "engine/evaluator.h"
 #include "engine/memory.h"
 #include "engine/trainer.h"
@@ -22,13 +23,16 @@ typedef struct ls_training_run {
     int64_t *confusion;
     ls_metrics *metrics;
     int64_t steps_per_epoch, total_steps;
-    double evaluated_epoch; /* where validation was last evaluated, -1 before */
 } ls_training_run;
 
-/* Everything that can fail on bad input, before anything in the output folder is changed. */
+/* Everything that can fail on bad input, before anything in the output folder is changed; without
+ * options->output (benchmarks) there is none. `command`: the LS_COMMAND_ bit to check for. */
 ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
-                               const ls_callbacks *callbacks, const ls_sources *sources,
+                               const ls_callbacks *callbacks, unsigned command,
                                ls_error *error) LS_MUST_CHECK;
+/* Clear the output folder, open metrics.jsonl and write the first run.json. */
+ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
+                                ls_error *error) LS_MUST_CHECK;
 void ls_training_run_close(ls_training_run *run);
 
 /* The assembly options of a run on a model with `classes` on these files. Without training rows
@@ -38,6 +42,9 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                                  const ls_dataset *validation,
                                                  const ls_dataset *test);
 
+/* The run's batches in its order, read in the background; free the reader first. */
+ls_status ls_training_run_reader(ls_training_run *run, ls_sampler **sampler, ls_reader **reader,
+                                 ls_error *error) LS_MUST_CHECK;
 /* All steps, with an evaluation after each epoch and at the end. */
 ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
 /* Evaluate, report, and add a line to metrics.jsonl. */

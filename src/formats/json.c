@@ -22,6 +22,7 @@ typedef struct parse_state {
     bool out_of_memory;
 } parse_state;
 
+/* jansson's allocation functions have no argument of ours. */
 static _Thread_local parse_state *parsing;
 
 static void *json_allocate(size_t bytes)
@@ -43,10 +44,11 @@ static void set_json_memory(void)
     json_set_alloc_funcs(json_allocate, json_release);
 }
 
+static pthread_once_t json_memory_once = PTHREAD_ONCE_INIT;
+
 static void init_json(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, set_json_memory);
+    pthread_once(&json_memory_once, set_json_memory);
 }
 
 /* One byte a call, so that the input can end at once. */

@@ -67,6 +67,10 @@ ls_status ls_json_get_object(const ls_json_view *view, const char *key, ls_json_
 ls_status ls_json_get_array(const ls_json_view *view, const char *key, ls_json_need need,
                             const json_t **out, ls_error *error) LS_MUST_CHECK;
 
+/* An element of the array at `key`, named "a.b[i]"; LS_INVALID unless it is an object. */
+ls_status ls_json_get_element(const ls_json_view *view, const char *key, const json_t *array,
+                              size_t index, ls_json_view *out, ls_error *error) LS_MUST_CHECK;
+
 /* The value at a key, or NULL when absent or null. */
 const json_t *ls_json_find(const ls_json_view *view, const char *key);
 

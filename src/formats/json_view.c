@@ -158,3 +158,15 @@ ls_status ls_json_get_array(const ls_json_view *view, const char *key, ls_json_n
     *out = value;
     return LS_OK;
 }
+
+ls_status ls_json_get_element(const ls_json_view *view, const char *key, const json_t *array,
+                              size_t index, ls_json_view *out, ls_error *error)
+{
+    const json_t *value = json_array_get(array, index);
+    char name[128];
+    snprintf(name, sizeof name, "%.90s[%zu]", key, index);
+    if (!json_is_object(value)) return fail_type(view, name, value, "an object", error);
+    *out = (ls_json_view){.object = value, .file = view->file};
+    join_keys(out->at, sizeof out->at, view->at, name);
+    return LS_OK;
+}

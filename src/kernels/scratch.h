@@ -12,33 +12,22 @@ static inline void *scratch_align(void *scratch)
 }
 
 /* gemm: one block of B, one tile of A, one tile of C with an edge. */
-enum { DEPTH_BLOCK = 384, COLUMN_BLOCK = 384 };
+enum { DEPTH_BLOCK = 1536, BLOCK_FLOATS = DEPTH_BLOCK * 384 };
 
 typedef struct gemm_scratch {
-    float b[DEPTH_BLOCK * COLUMN_BLOCK];
+    float b[BLOCK_FLOATS];
     float a[DEPTH_BLOCK * TILE_ROWS + PACK_SLACK];
     float edge[TILE_FLOATS];
 } gemm_scratch;
 
-/* weight_gradient: the stack of tiles, a group of packed left tiles over all tokens (as many as
- * fit LEFT_FLOATS, at least one), one packed right panel over all tokens. */
-enum { LEFT_FLOATS = 512 * 1024 };
+/* weight_gradient: stacks of tiles, and a packed block of the right side: tokens x panels. A block
+ * ends between two pieces, so that a long piece makes it longer. */
+enum { STACK_FLOATS = 256 * 1024, TOKEN_BLOCK = 1024, RIGHT_FLOATS = TOKEN_BLOCK * 128 };
 
-static inline int64_t left_tile_floats(int64_t tokens)
+static inline int64_t right_floats(int64_t tokens)
 {
-    return round_up(tokens * TILE_ROWS + PACK_SLACK, CACHE_LINE / 4);
-}
-
-static inline int64_t left_group(int64_t tokens)
-{
-    int64_t tiles = LEFT_FLOATS / left_tile_floats(tokens);
-    return tiles > 1 ? tiles : 1;
-}
-
-static inline int64_t left_floats(int64_t tokens)
-{
-    int64_t one = left_tile_floats(tokens);
-    return one > LEFT_FLOATS ? one : LEFT_FLOATS;
+    int64_t one_panel = tokens * TILE_COLUMNS;
+    return one_panel > RIGHT_FLOATS ? one_panel : RIGHT_FLOATS;
 }
 
 /* attention: blocks of QUERY_BLOCK rows of scores, each row padded to whole groups of 16. */

@@ -2,13 +2,13 @@
 #include "kernels/tile.h"
 
 enum {
-    PREFETCH_STEPS = 8, /* of the depth, ahead in A: a row of A by depth may be a page away */
+    PREFETCH_STEPS = 8,  /* of the depth, ahead in A: a row of A by depth may be a page away */
     PREFETCH_DEPTH = 64, /* from which on fetching C early pays */
     POINTERS = (TILE_ROWS + 2) / 3,
 };
 
-/* One step of the depth for rows that lie a_stride apart: three to a pointer, so that the address of
- * each is pointer + stride * {0, 1, 2} and fourteen of them fit in the integer registers. */
+/* One step of the depth for rows that lie a_stride apart: three to a pointer, so that the address
+ * of each is pointer + stride * {0, 1, 2} and fourteen of them fit in the integer registers. */
 LS_INLINE float row_element(const float *const pointer[POINTERS], int64_t stride, int i)
 {
     return pointer[i / 3][i % 3 * stride];
@@ -19,6 +19,7 @@ LS_INLINE float row_element(const float *const pointer[POINTERS], int64_t stride
 LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors,
                         const tile_layout layout)
 {
+    const bool by_depth = layout != A_BY_ROWS, copy = layout == A_BY_DEPTH_COPY_B;
     vec sum[TILE_ROWS][TILE_VECTORS];
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++)
@@ -37,7 +38,7 @@ LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors,
 #pragma GCC unroll 5
     for (int i = 0; i < POINTERS; i++)
         pointer[i] = tile->a + i * 3 * a_stride;
-    float *stack = tile->stack;
+    float *stack = tile->stack, *b_copy = tile->b_copy;
     if (tile->offsets[tile->pieces] >= PREFETCH_DEPTH) {
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++)
@@ -51,19 +52,27 @@ LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors,
 #pragma GCC unroll 4
             for (int j = 0; j < vectors; j++)
                 column[j] = vec_load(b + j * LS_LANES);
-            if (layout == A_BY_DEPTH) {
+            if (copy) {
+#pragma GCC unroll 4
+                for (int j = 0; j < vectors; j++)
+                    vec_store(b_copy + j * LS_LANES, column[j]);
+#pragma GCC unroll 4
+                for (int j = 0; j < vectors * LS_LANES; j += 16)
+                    __builtin_prefetch(b + PREFETCH_STEPS * b_row + j);
+                b_copy += vectors * LS_LANES;
+            }
+            if (by_depth) {
                 __builtin_prefetch(pointer[0] + PREFETCH_STEPS * a_stride);
                 __builtin_prefetch(pointer[0] + PREFETCH_STEPS * a_stride + rows - 1);
             }
 #pragma GCC unroll 16
             for (int i = 0; i < rows; i++) {
-                vec row = vec_set(layout == A_BY_DEPTH ? pointer[0][i]
-                                                       : row_element(pointer, a_stride, i));
+                vec row = vec_set(by_depth ? pointer[0][i] : row_element(pointer, a_stride, i));
 #pragma GCC unroll 4
                 for (int j = 0; j < vectors; j++)
                     sum[i][j] = vec_fma(row, column[j], sum[i][j]);
             }
-            if (layout == A_BY_DEPTH) {
+            if (by_depth) {
                 pointer[0] += a_stride;
             } else {
 #pragma GCC unroll 5
@@ -107,6 +116,10 @@ LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors,
     static void by_depth_##rows##x##vectors(const ls_tile *tile)                                   \
     {                                                                                              \
         run_tile(tile, rows, vectors, A_BY_DEPTH);                                                 \
+    }                                                                                              \
+    static void copying_##rows##x##vectors(const ls_tile *tile)                                    \
+    {                                                                                              \
+        run_tile(tile, rows, vectors, A_BY_DEPTH_COPY_B);                                          \
     }                                                                                              \
     static void by_rows_##rows##x##vectors(const ls_tile *tile)                                    \
     {                                                                                              \
@@ -161,7 +174,8 @@ TILES(14)
 #define ALL_TILES(layout) LOW_TILES(layout), MIDDLE_TILES(layout), HIGH_TILES(layout)
 #endif
 
-const ls_tile_kernel tile_kernels[2][TILE_ROWS][TILE_VECTORS] = {
-    {ALL_TILES(by_depth)},
-    {ALL_TILES(by_rows)},
+const ls_tile_kernel tile_kernels[LAYOUTS][TILE_ROWS][TILE_VECTORS] = {
+    [A_BY_DEPTH] = {ALL_TILES(by_depth)},
+    [A_BY_ROWS] = {ALL_TILES(by_rows)},
+    [A_BY_DEPTH_COPY_B] = {ALL_TILES(copying)},
 };

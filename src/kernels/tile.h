@@ -35,6 +35,7 @@ typedef struct ls_tile {
     int64_t a_stride;
     const float *b; /* [depth] rows, b_row apart */
     int64_t b_row;
+    float *b_copy;      /* where A_BY_DEPTH_COPY_B leaves B packed: [depth][columns] */
     const float *start; /* of the first piece's chains, rows start_row apart (0: the same for all);
                            NULL: zeros, as for all other pieces */
     int64_t start_row;
@@ -51,18 +52,18 @@ typedef void (*ls_tile_kernel)(const ls_tile *tile);
 
 /* How A lies in memory, for row i of the tile: A_BY_DEPTH a[k * a_stride + i], A_BY_ROWS
  * a[i * a_stride + k]. */
-typedef enum tile_layout { A_BY_DEPTH, A_BY_ROWS } tile_layout;
+typedef enum tile_layout { A_BY_DEPTH, A_BY_ROWS, A_BY_DEPTH_COPY_B, LAYOUTS } tile_layout;
 
 /* [layout][rows - 1][vectors - 1] */
-extern const ls_tile_kernel tile_kernels[2][TILE_ROWS][TILE_VECTORS];
+extern const ls_tile_kernel tile_kernels[LAYOUTS][TILE_ROWS][TILE_VECTORS];
 
 /* `rows` (<= TILE_ROWS) rows of A(m,k) = a[m * a_row + k * a_depth], k < depth. */
 void pack_a(float *packed, const float *a, int64_t a_row, int64_t a_depth, int64_t rows,
-                       int64_t depth);
+            int64_t depth);
 /* Panels of TILE_COLUMNS columns, one after the other, the last one as many whole vectors as it
  * needs; B(k,n) = b[k * b_depth + n * b_column], one of the strides is 1. */
-void pack_b(float *packed, const float *b, int64_t b_depth, int64_t b_column,
-                       int64_t depth, int64_t columns);
+void pack_b(float *packed, const float *b, int64_t b_depth, int64_t b_column, int64_t depth,
+            int64_t columns);
 
 static inline int64_t smaller(int64_t a, int64_t b)
 {

@@ -8,7 +8,7 @@
 #include "tokenizer/tokenizer_parts.h"
 #include "tokenizer/unicode.h"
 
-enum { MAX_BYTES = 64 << 20, MAX_WORD_CHARACTERS = 100 };
+enum { MAX_WORD_CHARACTERS = 100 };
 
 /* Length without the white space at the end; *valid is whether it is UTF-8 without NUL. */
 static size_t trimmed_length(const char *line, size_t length, bool *valid)
@@ -64,63 +64,70 @@ static ls_status add_sorted(ls_tokenizer *tokenizer, ls_added_token_entry *entri
 }
 
 /* tokenizer_config.json: "added_tokens_decoder": {"0": {"content": "[PAD]", ...}, ...}. */
-static ls_status parse_decoder(ls_added_token_entry *entries, const ls_json_node *decoder,
+static ls_status parse_decoder(ls_added_token_entry *entries, const ls_json_view *decoder,
                                ls_error *error)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)decoder->value, key, value)
+    json_object_foreach((json_t *)decoder->object, key, value)
     {
         char *end;
-        LS_TRY(ls_added_token_parse(entries, decoder, key, value, error));
+        LS_TRY(ls_added_token_at(entries, decoder, key, error));
         entries->id = strtoll(key, &end, 10);
         if (*end || end == key || entries->id < 0 || entries->id > LS_VOCABULARY_MAX_ID)
-            return ls_json_node_fail(decoder, key, error, LS_INVALID, "is not a token id");
+            return ls_json_fail(decoder, key, error, LS_INVALID, "is not a token id");
         entries++;
     }
     return LS_OK;
 }
 
-static ls_status add_decoder(ls_tokenizer *tokenizer, const ls_json_node *config, ls_error *error)
+static ls_status add_decoder(ls_tokenizer *tokenizer, const ls_json_view *config, ls_error *error)
 {
-    ls_json_node decoder;
+    ls_json_view decoder;
     ls_added_token_entry *entries = NULL;
-    if (!ls_json_node_find(config, "added_tokens_decoder")) return LS_OK;
-    LS_TRY(ls_json_node_object(config, "added_tokens_decoder", &decoder, error));
-    size_t count = json_object_size(decoder.value);
+    if (!ls_json_find(config, "added_tokens_decoder")) return LS_OK;
+    LS_TRY(ls_json_get_object(config, "added_tokens_decoder", LS_JSON_REQUIRED, &decoder, error));
+    size_t count = json_object_size(decoder.object);
     LS_TRY(LS_NEW(entries, count, "added tokens", error));
     ls_status status = parse_decoder(entries, &decoder, error);
-    if (status == LS_OK) status = add_sorted(tokenizer, entries, count, config->path, error);
+    if (status == LS_OK) status = add_sorted(tokenizer, entries, count, config->file, error);
     ls_free(entries);
     return status;
 }
 
 /* "additional_special_tokens": ["<x>", ...], named extra_special_tokens in newer files. */
-static ls_status add_additional(ls_tokenizer *tokenizer, const ls_json_node *node, ls_error *error)
+static ls_status add_additional(ls_tokenizer *tokenizer, const ls_json_view *view, ls_error *error)
 {
     static const char *const keys[2] = {"additional_special_tokens", "extra_special_tokens"};
     for (int i = 0; i < 2; i++) {
-        const json_t *value = ls_json_node_find(node, keys[i]);
+        const json_t *value = ls_json_find(view, keys[i]);
         if (!value || (json_is_object(value) && json_object_size(value) == 0)) continue;
-        LS_TRY(ls_json_node_array(node, keys[i], &value, error));
+        LS_TRY(ls_json_get_array(view, keys[i], LS_JSON_REQUIRED, &value, error));
         for (size_t j = 0; j < json_array_size(value); j++) {
             ls_added_token_entry entry;
-            LS_TRY(ls_added_token_parse(&entry, node, keys[i], json_array_get(value, j), error));
-            LS_TRY(ls_tokenizer_add_token(tokenizer, &entry, node->path, error));
+            ls_json_view token;
+            const json_t *element = json_array_get(value, j);
+            entry = (ls_added_token_entry){.content = json_string_value(element), .id = -1};
+            if (!entry.content) {
+                LS_TRY(ls_json_get_element(view, keys[i], value, j, &token, error));
+                LS_TRY(ls_added_token_parse(&entry, &token, error));
+            }
+            LS_TRY(ls_tokenizer_add_token(tokenizer, &entry, view->file, error));
         }
     }
     return LS_OK;
 }
 
-static ls_status parse_legacy(ls_added_token_entry *entries, const ls_json_node *root,
+static ls_status parse_legacy(ls_added_token_entry *entries, const ls_json_view *root,
                               ls_error *error)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)root->value, key, value)
+    json_object_foreach((json_t *)root->object, key, value)
     {
         *entries = (ls_added_token_entry){.content = key, .normalized = true};
-        LS_TRY(ls_json_node_integer(root, key, 0, LS_VOCABULARY_MAX_ID, &entries->id, error));
+        LS_TRY(ls_json_get_integer(root, key, LS_JSON_REQUIRED, 0, LS_VOCABULARY_MAX_ID,
+                                   &entries->id, error));
         entries++;
     }
     return LS_OK;
@@ -132,14 +139,15 @@ static ls_status add_legacy(ls_tokenizer *tokenizer, const char *path, ls_error 
     json_t *document = NULL;
     ls_added_token_entry *entries = NULL;
     if (!ls_path_exists(path)) return LS_OK;
-    LS_TRY(ls_json_file_read(&document, path, error));
-    ls_json_node root = {.value = document, .path = path};
+    LS_TRY(ls_json_load(&document, path, LS_TOKENIZER_FILE_MAX_BYTES, error));
+    ls_json_view root;
     size_t count = json_object_size(document);
-    ls_status status = LS_NEW(entries, count, "added tokens", error);
+    ls_status status = ls_json_view_init(&root, document, path, error);
+    if (status == LS_OK) status = LS_NEW(entries, count, "added tokens", error);
     if (status == LS_OK) status = parse_legacy(entries, &root, error);
     if (status == LS_OK) status = add_sorted(tokenizer, entries, count, path, error);
     ls_free(entries);
-    json_decref(document);
+    ls_json_free(document);
     return status;
 }
 
@@ -174,7 +182,7 @@ static ls_status add_tokens(ls_tokenizer *tokenizer, const char *folder, const c
     char *legacy = NULL;
     LS_TRY(add_decoder(tokenizer, &settings->config, error));
     LS_TRY(add_special(tokenizer, path, settings, error));
-    if (!ls_json_node_find(&settings->config, "added_tokens_decoder")) {
+    if (!ls_json_find(&settings->config, "added_tokens_decoder")) {
         LS_TRY(ls_path_join(&legacy, folder, "added_tokens.json", error));
         ls_status status = add_legacy(tokenizer, legacy, error);
         ls_free(legacy);
@@ -192,7 +200,7 @@ ls_status ls_tokenizer_read_vocabulary(ls_tokenizer *tokenizer, const char *fold
         .clean_text = true, .handle_chinese_chars = true, .lowercase = true};
     char *bytes = NULL;
     size_t count = 0;
-    LS_TRY(ls_file_read(&bytes, &count, path, MAX_BYTES, error));
+    LS_TRY(ls_file_read(&bytes, &count, path, LS_TOKENIZER_FILE_MAX_BYTES, error));
     ls_status status = parse_lines(&tokenizer->model.vocabulary, bytes, count, path, error);
     ls_free(bytes);
     LS_TRY(status);

@@ -5,13 +5,14 @@
 #include "base/files.h"
 #include "tokenizer/tokenizer_parts.h"
 
-static ls_status read_optional(json_t **root, char **path, ls_json_node *node, const char *folder,
+static ls_status read_optional(json_t **root, char **path, ls_json_view *view, const char *folder,
                                const char *name, ls_error *error)
 {
     LS_TRY(ls_path_join(path, folder, name, error));
-    if (ls_path_exists(*path)) LS_TRY(ls_json_file_read(root, *path, error));
-    *node = (ls_json_node){.value = *root, .path = *path};
-    return LS_OK;
+    *view = (ls_json_view){.file = *path};
+    if (!ls_path_exists(*path)) return LS_OK;
+    LS_TRY(ls_json_load(root, *path, LS_TOKENIZER_FILE_MAX_BYTES, error));
+    return ls_json_view_init(view, *root, *path, error);
 }
 
 ls_status ls_tokenizer_settings_read(ls_tokenizer_settings *settings, const char *folder,
@@ -23,7 +24,7 @@ ls_status ls_tokenizer_settings_read(ls_tokenizer_settings *settings, const char
                 read_optional(&settings->config_root, &settings->config_path, &settings->config,
                               folder, "tokenizer_config.json", error),
                 fail);
-    if (ls_json_node_find(&settings->config, "added_tokens_decoder")) return LS_OK;
+    if (ls_json_find(&settings->config, "added_tokens_decoder")) return LS_OK;
     LS_TRY_GOTO(status,
                 read_optional(&settings->map_root, &settings->map_path, &settings->map, folder,
                               "special_tokens_map.json", error),
@@ -36,8 +37,8 @@ fail:
 
 void ls_tokenizer_settings_deinit(ls_tokenizer_settings *settings)
 {
-    json_decref(settings->config_root);
-    json_decref(settings->map_root);
+    ls_json_free(settings->config_root);
+    ls_json_free(settings->map_root);
     ls_free(settings->config_path);
     ls_free(settings->map_path);
     *settings = (ls_tokenizer_settings){0};
@@ -46,60 +47,51 @@ void ls_tokenizer_settings_deinit(ls_tokenizer_settings *settings)
 ls_status ls_tokenizer_settings_flags(const ls_tokenizer_settings *settings,
                                       ls_normalizer_flags *flags, ls_error *error)
 {
-    const ls_json_node *config = &settings->config;
-    if (ls_json_node_find(config, "do_lower_case"))
-        LS_TRY(ls_json_node_bool(config, "do_lower_case", &flags->lowercase, error));
-    if (ls_json_node_find(config, "tokenize_chinese_chars"))
-        LS_TRY(ls_json_node_bool(config, "tokenize_chinese_chars", &flags->handle_chinese_chars,
-                                 error));
-    const json_t *strip = json_object_get(config->value, "strip_accents");
+    const ls_json_view *config = &settings->config;
+    LS_TRY(ls_json_get_bool(config, "do_lower_case", LS_JSON_OPTIONAL, &flags->lowercase, error));
+    LS_TRY(ls_json_get_bool(config, "tokenize_chinese_chars", LS_JSON_OPTIONAL,
+                            &flags->handle_chinese_chars, error));
+    /* null is a setting: as the letter case. */
+    const json_t *strip = json_object_get(config->object, "strip_accents");
     if (strip) flags->strip_accents_given = !json_is_null(strip);
-    if (strip && flags->strip_accents_given)
-        LS_TRY(ls_json_node_bool(config, "strip_accents", &flags->strip_accents, error));
-    return LS_OK;
+    return ls_json_get_bool(config, "strip_accents", LS_JSON_OPTIONAL, &flags->strip_accents,
+                            error);
 }
 
-ls_status ls_added_token_parse(ls_added_token_entry *entry, const ls_json_node *node,
-                               const char *key, const json_t *value, ls_error *error)
+ls_status ls_added_token_parse(ls_added_token_entry *entry, const ls_json_view *view,
+                               ls_error *error)
 {
-    *entry = (ls_added_token_entry){.id = -1};
-    if (json_is_string(value)) {
-        entry->content = json_string_value(value);
-        return LS_OK;
-    }
-    if (!json_is_object(value))
-        return ls_json_node_fail(node, key, error, LS_INVALID,
-                                 "is neither text nor an object with the key 'content'");
-    ls_json_node token = {.value = value, .path = node->path};
-    strncpy(token.at, key, sizeof token.at - 1);
     bool single_word = false;
-    LS_TRY(ls_json_node_text(&token, "content", &entry->content, error));
-    if (ls_json_node_find(&token, "normalized"))
-        LS_TRY(ls_json_node_bool(&token, "normalized", &entry->normalized, error));
-    if (ls_json_node_find(&token, "lstrip"))
-        LS_TRY(ls_json_node_bool(&token, "lstrip", &entry->lstrip, error));
-    if (ls_json_node_find(&token, "rstrip"))
-        LS_TRY(ls_json_node_bool(&token, "rstrip", &entry->rstrip, error));
-    if (ls_json_node_find(&token, "single_word"))
-        LS_TRY(ls_json_node_bool(&token, "single_word", &single_word, error));
-    if (single_word)
-        return ls_json_node_fail(&token, "single_word", error, LS_UNSUPPORTED,
-                                 "true is not supported (added token \"%s\")", entry->content);
-    return LS_OK;
+    *entry = (ls_added_token_entry){.id = -1};
+    LS_TRY(ls_json_get_string(view, "content", LS_JSON_REQUIRED, &entry->content, error));
+    LS_TRY(ls_json_get_bool(view, "normalized", LS_JSON_OPTIONAL, &entry->normalized, error));
+    LS_TRY(ls_json_get_bool(view, "lstrip", LS_JSON_OPTIONAL, &entry->lstrip, error));
+    LS_TRY(ls_json_get_bool(view, "rstrip", LS_JSON_OPTIONAL, &entry->rstrip, error));
+    LS_TRY(ls_json_get_bool(view, "single_word", LS_JSON_OPTIONAL, &single_word, error));
+    if (!single_word) return LS_OK;
+    return ls_json_fail(view, "single_word", error, LS_UNSUPPORTED,
+                        "true is not supported (added token \"%s\")", entry->content);
+}
+
+ls_status ls_added_token_at(ls_added_token_entry *entry, const ls_json_view *view, const char *key,
+                            ls_error *error)
+{
+    ls_json_view token;
+    const json_t *value = ls_json_find(view, key);
+    *entry = (ls_added_token_entry){.content = json_string_value(value), .id = -1};
+    if (entry->content) return LS_OK;
+    LS_TRY(ls_json_get_object(view, key, LS_JSON_REQUIRED, &token, error));
+    return ls_added_token_parse(entry, &token, error);
 }
 
 ls_status ls_tokenizer_settings_special(const ls_tokenizer_settings *settings, const char *key,
                                         const char *fallback, ls_added_token_entry *entry,
                                         ls_error *error)
 {
-    const ls_json_node *node = &settings->map;
-    const json_t *value = ls_json_node_find(node, key);
-    if (!value) {
-        node = &settings->config;
-        value = ls_json_node_find(node, key);
-    }
     *entry = (ls_added_token_entry){.content = fallback, .id = -1};
-    return value ? ls_added_token_parse(entry, node, key, value, error) : LS_OK;
+    const ls_json_view *view = &settings->map;
+    if (!ls_json_find(view, key)) view = &settings->config;
+    return ls_json_find(view, key) ? ls_added_token_at(entry, view, key, error) : LS_OK;
 }
 
 static bool is_added(const ls_added_tokens *added, int32_t id)

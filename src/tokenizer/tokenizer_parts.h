@@ -5,11 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "formats/json.h"
 #include "tokenizer/added_tokens.h"
-#include "tokenizer/json_file.h"
 #include "tokenizer/normalizer.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/word_piece.h"
+
+/* A larger tokenizer.json or vocab.txt is refused. */
+enum { LS_TOKENIZER_FILE_MAX_BYTES = 64 << 20 };
 
 struct ls_tokenizer {
     ls_word_piece model;
@@ -33,7 +36,7 @@ struct ls_tokenizer_scratch {
 typedef struct ls_tokenizer_settings {
     json_t *config_root, *map_root;
     char *config_path, *map_path;
-    ls_json_node config, map; /* the map is empty where the config lists added_tokens_decoder,
+    ls_json_view config, map; /* the map is empty where the config lists added_tokens_decoder,
                                  which supersedes it */
 } ls_tokenizer_settings;
 
@@ -54,13 +57,17 @@ ls_status ls_tokenizer_settings_flags(const ls_tokenizer_settings *settings,
 /* An added token before it has its place. */
 typedef struct ls_added_token_entry {
     const char *content;
-    json_int_t id; /* the one that the file states, -1: none */
+    int64_t id; /* the one that the file states, -1: none */
     bool normalized, lstrip, rstrip;
 } ls_added_token_entry;
 
-/* Text, or an object with content, normalized, lstrip, rstrip and single_word. */
-ls_status ls_added_token_parse(ls_added_token_entry *entry, const ls_json_node *node,
-                               const char *key, const json_t *value, ls_error *error) LS_MUST_CHECK;
+/* An object with content, normalized, lstrip, rstrip and single_word, all but the first optional.
+ * The content is borrowed from the document. */
+ls_status ls_added_token_parse(ls_added_token_entry *entry, const ls_json_view *view,
+                               ls_error *error) LS_MUST_CHECK;
+/* The value at `key`: text alone, or such an object. */
+ls_status ls_added_token_at(ls_added_token_entry *entry, const ls_json_view *view, const char *key,
+                            ls_error *error) LS_MUST_CHECK;
 
 /* The text of a special token ("cls_token"), `fallback` where neither file has it. */
 ls_status ls_tokenizer_settings_special(const ls_tokenizer_settings *settings, const char *key,

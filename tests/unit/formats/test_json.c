@@ -116,7 +116,7 @@ static void getters_check_type_and_range(void **state)
     ls_json_view root, child, grandchild;
     json_t *document =
         parse("{\"n\": 7, \"x\": 0.5, \"yes\": true, \"none\": null, \"text\": \"t\","
-              " \"a\": {\"b\": {\"c\": -1}}, \"list\": [1]}",
+              " \"a\": {\"b\": {\"c\": -1}}, \"list\": [1, {\"n\": 8}]}",
               &root);
     int64_t n = 0;
     double x = 0;
@@ -130,7 +130,13 @@ static void getters_check_type_and_range(void **state)
     assert_ok(ls_json_get_bool(&root, "yes", LS_JSON_REQUIRED, &yes, &error), error);
     assert_true(yes);
     assert_ok(ls_json_get_array(&root, "list", LS_JSON_REQUIRED, &list, &error), error);
-    assert_int_equal(json_array_size(list), 1);
+    assert_int_equal(json_array_size(list), 2);
+    assert_ok(ls_json_get_element(&root, "list", list, 1, &child, &error), error);
+    assert_int_equal(ls_json_get_integer(&child, "n", LS_JSON_REQUIRED, 0, 7, &n, &error),
+                     LS_INVALID);
+    assert_string_equal(error.text, "a.json: key 'list[1].n': is 8, must be from 0 to 7");
+    assert_int_equal(ls_json_get_element(&root, "list", list, 0, &child, &error), LS_INVALID);
+    assert_string_equal(error.text, "a.json: key 'list[0]': is an integer, an object is needed");
 
     n = 42; /* optional: the caller's default stays */
     assert_ok(ls_json_get_integer(&root, "none", LS_JSON_OPTIONAL, 0, 9, &n, &error), error);
