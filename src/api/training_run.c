@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/run_record.h"
 #include "base/alloc.h"
@@ -59,6 +58,7 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
     if (memory.training.batch_size > (int64_t)ls_dataset_count(run->train))
         memory.training.batch_size = ls_dataset_count(run->train);
     LS_TRY(ls_run_programs_make(&run->programs, &memory, run->session.device, error));
+    LS_TRY(ls_parameters_check(&run->programs.training, run->session.folder.weights, error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
     run->used.max_length = run->session.max_length;
@@ -117,24 +117,36 @@ static ls_status load_weights(ls_training_run *run, ls_error *error)
     return status;
 }
 
+/* A former run's files go, the first of this run's appear; or, if the disk is full, none. */
+static ls_status begin_output(ls_training_run *run, ls_error *error)
+{
+    const char *output = run->session.options->output;
+    LS_TRY(ls_output_clear(output, error));
+    ls_status status = ls_metrics_open(&run->metrics, output, false, error);
+    if (status == LS_OK) status = ls_training_run_record(run, false, error);
+    if (status == LS_OK)
+        run->made_output = 0;
+    else
+        (void)ls_output_clear(output, NULL);
+    return status;
+}
+
 ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
                                const ls_callbacks *callbacks, const ls_sources *sources,
                                ls_error *error)
 {
     ls_status status;
-    *run = (ls_training_run){.used = *options, .sources = sources, .evaluated_epoch = -1};
+    *run = (ls_training_run){.used = *options, .sources = sources};
     LS_TRY(ls_session_open(&run->session, options, callbacks, LS_COMMAND_TRAIN, DEFAULT_MAX_LENGTH,
                            error));
-    LS_TRY_GOTO(status, ls_output_check(options->output, &run->made_output, error), fail);
+    LS_TRY_GOTO(status, ls_output_check(options->output, options->model, &run->made_output, error),
+                fail);
     LS_TRY_GOTO(status, open_datasets(run, error), fail);
     plan_steps(run);
     LS_TRY_GOTO(status, make_programs(run, error), fail);
     LS_TRY_GOTO(status, make_trainer(run, error), fail);
     LS_TRY_GOTO(status, load_weights(run, error), fail);
-    LS_TRY_GOTO(status, ls_output_clear(options->output, error), fail);
-    LS_TRY_GOTO(status, ls_metrics_open(&run->metrics, options->output, false, error), fail);
-    run->made_output = false; /* it holds something now */
-    LS_TRY_GOTO(status, ls_training_run_record(run, false, error), fail);
+    LS_TRY_GOTO(status, begin_output(run, error), fail);
     return LS_OK;
 fail:
     ls_training_run_close(run);
@@ -152,7 +164,7 @@ void ls_training_run_close(ls_training_run *run)
     ls_dataset_free(run->train);
     ls_dataset_free(run->validation);
     ls_dataset_free(run->test);
-    if (run->made_output) rmdir(run->session.options->output);
+    ls_output_unmake(run->session.options->output, run->made_output);
     ls_session_close(&run->session);
 }
 

@@ -13,7 +13,7 @@ typedef struct ls_training_run {
     const ls_sources *sources;
     ls_options used; /* the options with what the run resolved */
     ls_train_report report;
-    bool made_output;
+    size_t made_output; /* see ls_output_check; 0 once the folder holds something */
     ls_dataset *train, *validation, *test;
     const char **label_names;
     ls_run_programs programs;
@@ -22,7 +22,6 @@ typedef struct ls_training_run {
     int64_t *confusion;
     ls_metrics *metrics;
     int64_t steps_per_epoch, total_steps;
-    double evaluated_epoch; /* where validation was last evaluated, -1 before */
 } ls_training_run;
 
 /* Everything that can fail on bad input, before anything in the output folder is changed. */
