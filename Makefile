@@ -14,7 +14,7 @@ comma := ,
 SANITIZE ?=
 BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 
-LIBRARIES := jansson libutf8proc libxxhash hwloc
+LIBRARIES := jansson libxxhash nettle
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Isrc -DLS_VERSION='"$(VERSION)"' \
             $(shell pkg-config --cflags $(LIBRARIES))
 WARNINGS := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Werror
@@ -46,7 +46,7 @@ TEST_PROGRAMS := $(TEST_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
-.PHONY: all tests test bench-gemm fuzz lint format format-check install clean help stats
+.PHONY: all tests test bench bench-gemm fuzz lint format format-check install clean help
 .SECONDARY:
 
 all: $(BUILD)/lockstep $(BUILD)/liblockstep.so
@@ -54,7 +54,7 @@ all: $(BUILD)/lockstep $(BUILD)/liblockstep.so
 help:
 	@echo 'make            the program and the libraries, in $(BUILD)/'
 	@echo 'make tests      the test programs        make test     run them under ctest'
-	@echo 'make fuzz       the fuzz targets (clang) make bench    the benchmarks'
+	@echo 'make fuzz       the fuzz targets (clang) make bench    against PyTorch, oneDNN, OpenBLAS'
 	@echo 'make lint       includes, sizes, allocations, words    make format   clang-format'
 	@echo 'make install    into PREFIX=$(PREFIX) (DESTDIR is honoured)'
 	@echo 'SANITIZE=address,undefined or SANITIZE=thread builds a variant'
@@ -83,10 +83,15 @@ $(BUILD)/obj/%.o: src/%.c Makefile
 # --- tests -------------------------------------------------------------------------------------
 TEST_CPPFLAGS := -Itests/support -DLS_TEST_SOURCE='"$(CURDIR)"' -DLS_TEST_BUILD='"$(CURDIR)/$(BUILD)"'
 
-$(BUILD)/tests/%: tests/unit/%.c $(TEST_SUPPORT) $(BUILD)/liblockstep.a
+# What tests/unit/cli looks at: the program without its main.
+$(BUILD)/cli.a: $(filter-out %/main.o,$(CLI_OBJECTS))
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/tests/%: tests/unit/%.c $(TEST_SUPPORT) $(BUILD)/cli.a $(BUILD)/liblockstep.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< \
-	    $(TEST_SUPPORT) $(BUILD)/liblockstep.a -lcmocka $(LDLIBS)
+	    $(TEST_SUPPORT) $(BUILD)/cli.a $(BUILD)/liblockstep.a -lcmocka $(LDLIBS)
 
 tests: $(TEST_PROGRAMS)
 
@@ -104,6 +109,9 @@ test: all tests $(BUILD)/CTestTestfile.cmake
 $(BUILD)/bench/%: bench/%.c $(BUILD)/liblockstep.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $^ $(LDLIBS) -ldl
+
+bench: all $(BUILD)/bench/gemm_bench
+	bench/bench.py
 
 bench-gemm: $(BUILD)/bench/gemm_bench
 	$<
@@ -123,13 +131,13 @@ fuzz: $(FUZZ_PROGRAMS)
 C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)
 
 format:
-	clang-format -i $(C_FILES)
+	@clang-format -i $(C_FILES)
 
 format-check:
-	clang-format --dry-run -Werror $(C_FILES)
+	@clang-format --dry-run -Werror $(C_FILES)
 
 lint:
-	tools/lint.sh
+	tools/lint.py
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig \

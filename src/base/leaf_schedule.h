@@ -36,7 +36,15 @@ typedef struct ls_row_schedule {
     const uint8_t *leave_open;   /* [rows] 0 or 1 */
 } ls_row_schedule;
 
-/* Deepest stack that a kernel must hold: 2^20 leaves and one open chain. */
-enum { LS_MAX_SLOTS = 22 };
+/* The rows of a table that a step touches: ascending, distinct. Row i of the gradient value belongs
+ * to table row rows[i]. */
+typedef struct ls_touched_rows {
+    int32_t count;
+    const int32_t *rows;
+} ls_touched_rows;
+
+/* Deepest stack that anyone holds: 2^38 leaves and one open chain of one rank, or the roots of
+ * any range of 2^19 leaves. */
+enum { LS_MAX_SLOTS = 40 };
 
 #endif

@@ -1,4 +1,83 @@
-int main(void)
+/* lockstep COMMAND [flags]: finds the command, reads its command line, runs it. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/arguments.h"
+#include "cli/exit_status.h"
+#include "cli/help.h"
+
+static const ls_command *const commands[] = {
+    &ls_command_train,    &ls_command_evaluate, &ls_command_predict,    &ls_command_inspect,
+    &ls_command_tokenize, &ls_command_plan,     &ls_command_bench_step, &ls_command_bench_gemm,
+};
+
+enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+
+static int run_command(const ls_command *command, int count, char **words)
 {
-    return 0;
+    ls_invocation invocation;
+    ls_error error;
+    int result = LS_EXIT_DONE;
+    ls_status status = ls_arguments_parse(&invocation, command, count, words, &error);
+    if (status != LS_OK)
+        result = ls_exit_report(status, &error);
+    else if (invocation.help)
+        ls_help_print_command(stdout, command);
+    else
+        result = command->run(&invocation);
+    ls_sources_free(invocation.sources);
+    return result;
+}
+
+/* How many words of the command line name this command, 0 if it is another. */
+static int matched_words(const ls_command *command, int count, char **words)
+{
+    if (strcmp(words[0], command->name) == 0) return 1;
+    const char *space = strchr(command->name, ' ');
+    if (!space || count < 2) return 0;
+    size_t length = (size_t)(space - command->name);
+    bool first = strlen(words[0]) == length && memcmp(words[0], command->name, length) == 0;
+    return first && strcmp(words[1], space + 1) == 0 ? 2 : 0;
+}
+
+static int run(int count, char **words)
+{
+    if (count < 2) {
+        ls_help_print_all(stderr, commands, COMMAND_COUNT);
+        return LS_EXIT_USAGE;
+    }
+    if (strcmp(words[1], "--version") == 0) {
+        printf("lockstep %s\n", ls_version());
+        return LS_EXIT_DONE;
+    }
+    if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0) {
+        ls_help_print_all(stdout, commands, COMMAND_COUNT);
+        return LS_EXIT_DONE;
+    }
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        int matched = matched_words(commands[i], count - 1, words + 1);
+        if (matched) return run_command(commands[i], count - 1 - matched, words + 1 + matched);
+    }
+    ls_error error;
+    return ls_exit_report(
+        ls_complain(&error, LS_USAGE,
+                    "no command '%s': there are train, evaluate, predict, inspect, tokenize, "
+                    "plan, bench step and bench gemm (lockstep --help)",
+                    words[1]),
+        &error);
+}
+
+int main(int count, char **words)
+{
+    /* A limit on file sizes is then an error of write() like a full disk, not a sudden end. */
+    signal(SIGXFSZ, SIG_IGN);
+    int result = run(count, words);
+    /* A full disk shows here at the latest. */
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "lockstep: cannot write standard output: %s\n", strerror(errno));
+        if (result == LS_EXIT_DONE) result = LS_EXIT_FAILED;
+    }
+    return result;
 }

@@ -12,17 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/activation.h"
 #include "base/leaf_schedule.h"
 #include "base/random.h"
 #include "base/status.h"
-
-typedef enum ls_activation {
-    LS_ACTIVATION_NONE,
-    LS_ACTIVATION_GELU,      /* x * Phi(x), by erf (Hendrycks and Gimpel 2016) */
-    LS_ACTIVATION_GELU_TANH, /* its tanh approximation ("gelu_new", "gelu_pytorch_tanh") */
-    LS_ACTIVATION_RELU,
-    LS_ACTIVATION_TANH,
-} ls_activation;
 
 /* Dropout mask of rows: row r, element e is kept when
  * ls_uniform(philox(key, {samples[r], site, positions[r], e / 4}).word[e % 4]) >= probability,
@@ -125,7 +118,7 @@ typedef struct ls_adamw {
     int64_t count;
     float beta1, beta2, epsilon, weight_decay;
     float learning_rate;
-    float correction1;      /* 1 - beta1^step */
+    float correction1;      /* 1 - beta1^step, of the floats beta1 and beta2, as 1 - beta is */
     float correction2_root; /* sqrt(1 - beta2^step) */
     float clip_factor;
 } ls_adamw;
@@ -152,11 +145,11 @@ typedef struct ls_kernels {
                                void *scratch);
 
     /* Rows [begin, end) of [*][hidden] matrices. */
-    /* sum = word[ids[t]] + position[positions[t]] + type[types[t]]; type may be NULL */
+    /* sum = (word[ids[t]] + position[positions[t]]) + type[types[t]]; type may be NULL */
     void (*embedding_sum)(float *sum, const float *word, const float *position, const float *type,
                           const int32_t *ids, const int32_t *positions, const int32_t *types,
                           int64_t hidden, int64_t begin, int64_t end);
-    /* sum = residual + dropout(branch) */
+    /* sum = residual + dropout(branch), in one rounding: fma(branch, 0 or 1 / (1 - p), residual) */
     void (*residual_dropout)(float *sum, const float *residual, const float *branch, int64_t hidden,
                              const ls_dropout *dropout, int64_t begin, int64_t end);
     /* to = dropout(from); in place when to == from */

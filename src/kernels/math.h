@@ -1,8 +1,8 @@
 /* exp, log, tanh and erf of a vector, our own: the C library's bits change with its version.
  *
  * Built from +, -, *, /, fma, compare and integer steps only, so every instruction set gives the
- * same bits. Largest errors, in units in the last place, over all floats (tests/unit/kernels/
- * test_math.c): exp 1, log 1, tanh 1.5, erf 1.25. NaN gives NaN. Denormal arguments count as zero,
+ * same bits. Errors stay below, in units in the last place: exp 1, log 1, tanh 1.5, erf 1.25
+ * (tests/unit/kernels/test_math.c). NaN gives NaN. Denormal arguments count as zero,
  * denormal results are zero. Coefficients: tools/math/fit_polynomials.py. */
 #ifndef LS_KERNELS_MATH_H
 #define LS_KERNELS_MATH_H

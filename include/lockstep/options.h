@@ -1,0 +1,51 @@
+/* The settings of a run. One plain struct for all commands: each reads the fields it needs. */
+#ifndef LOCKSTEP_OPTIONS_H
+#define LOCKSTEP_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Special values of samples_per_pass. */
+enum { LS_SAMPLES_ALL = 0, LS_SAMPLES_AUTO = -1 };
+
+/* Text is borrowed and must outlive the call that takes the options. Fill with ls_options_default,
+ * then set fields, or set them by name with ls_options_set, which also notes where a value came
+ * from. Names and defaults follow the Hugging Face Trainer where it has the thing. */
+typedef struct ls_options {
+    /* Files. */
+    const char *model;       /* a Hugging Face model folder */
+    const char *train;       /* TSV, CSV or JSONL of labelled texts */
+    const char *validation;  /* evaluated after each epoch; NULL: none */
+    const char *test;        /* evaluated once at the end; NULL: none */
+    const char *data;        /* what evaluate, predict and tokenize read */
+    const char *output;      /* folder of the trained model: must be new, empty or a former run's */
+    const char *predictions; /* evaluate: JSONL file of predictions; NULL: none */
+    const char *text_column, *text_pair_column, *label_column; /* NULL: guessed */
+    bool skip_bad_rows; /* leave bad rows out and count them, instead of failing */
+
+    /* How long, how much at once. */
+    double epochs;
+    int64_t max_steps;        /* -1: as many as the epochs have */
+    int64_t batch_size;       /* samples of a step over all devices */
+    int64_t leaf_size;        /* samples of a leaf of the summation tree: changes the bits */
+    int64_t samples_per_pass; /* a device and pass; LS_SAMPLES_ALL, LS_SAMPLES_AUTO */
+    int64_t max_length;       /* tokens of a row, special ones included; longer rows are cut */
+    uint64_t seed;
+
+    /* Optimizer. */
+    double learning_rate, weight_decay, adam_beta1, adam_beta2, adam_epsilon;
+    double max_grad_norm;          /* 0: no clipping */
+    const char *lr_scheduler_type; /* "linear", "cosine", "constant", "constant_with_warmup" */
+    int64_t warmup_steps;          /* when 0, warmup_ratio counts */
+    double warmup_ratio;
+    bool weight_decay_all; /* biases and layer norms too */
+
+    /* Devices. */
+    const char *strategy; /* "single" */
+    int64_t devices;
+    int64_t threads;       /* a device; 0: all cores, divided among the devices */
+    int64_t device_memory; /* bytes a device may use; 0: no limit */
+    bool print_program;    /* plan: print the program too */
+} ls_options;
+
+#endif

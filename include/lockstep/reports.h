@@ -1,0 +1,63 @@
+/* What a run tells its caller while it goes on and when it is done. */
+#ifndef LOCKSTEP_REPORTS_H
+#define LOCKSTEP_REPORTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct ls_step_report {
+    int64_t step, total_steps; /* step counts from 1 */
+    double epoch;              /* epochs done after this step */
+    double loss;               /* true mean over the batch's samples */
+    double learning_rate, gradient_norm;
+    int64_t samples, tokens; /* of this step */
+    double step_seconds, tokens_per_second;
+    double seconds_left; /* estimate */
+} ls_step_report;
+
+/* Counts of one evaluation; nothing but integers and the loss decide the metrics. */
+typedef struct ls_evaluation_report {
+    const char *name; /* "validation", "test", or the file's path */
+    double epoch;     /* -1 outside training */
+    int64_t step;
+    int64_t samples, tokens;
+    int32_t classes;
+    const char *const *labels; /* [classes] */
+    const int64_t *confusion;  /* [classes][classes]: row is the true class, column the predicted */
+    double loss, accuracy;
+    double macro_f1; /* mean of the classes' F1; a class that never occurs counts as 0,
+                        one that occurs neither in truth nor in prediction is left out */
+    double seconds;
+} ls_evaluation_report;
+
+/* One prediction, in the order of the rows. Borrowed during the call. */
+typedef struct ls_prediction {
+    int64_t row;                        /* counted from 0, bad rows left out */
+    int32_t classes, prediction, label; /* label -1: the row has none */
+    const char *const *labels;          /* [classes] */
+    const float *probabilities;         /* [classes] */
+} ls_prediction;
+
+/* Any function may be NULL. All are called on the caller's thread. */
+typedef struct ls_callbacks {
+    void *context;
+    /* A long preparation: "reading train.tsv", done of total (0: unknown). */
+    void (*stage)(void *context, const char *what, int64_t done, int64_t total);
+    void (*step)(void *context, const ls_step_report *report);
+    void (*evaluation)(void *context, const ls_evaluation_report *report);
+    void (*prediction)(void *context, const ls_prediction *prediction);
+    void (*message)(void *context, const char *line); /* notes and warnings, one line */
+    /* Asked after each step: true stops the run there, the model is written. Asked now and then
+     * while data is read, too: true ends the call, nothing is written. */
+    bool (*should_stop)(void *context);
+} ls_callbacks;
+
+typedef struct ls_train_report {
+    int64_t steps;
+    bool stopped;                          /* should_stop ended it before its time */
+    double seconds;                        /* of training, evaluations not counted */
+    int64_t planned_bytes, measured_bytes; /* of the device's memory, at the end */
+    char weights_sha256[65];               /* of model.safetensors */
+} ls_train_report;
+
+#endif

@@ -1,0 +1,127 @@
+#include "api/session.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "api/settings.h"
+#include "base/alloc.h"
+
+ls_status ls_session_open_device(ls_session *session, ls_error *error)
+{
+    const ls_options *options = session->options;
+    int64_t threads = options->threads;
+    if (threads == 0) {
+        threads = ls_core_count() / options->devices;
+        if (threads < 1) threads = 1;
+    }
+    return ls_cpu_device_new(&session->device, (int)threads, options->device_memory, error);
+}
+
+ls_status ls_session_open(ls_session *session, const ls_options *options,
+                          const ls_callbacks *callbacks, unsigned command, int64_t default_length,
+                          ls_error *error)
+{
+    static const ls_callbacks silent = {0};
+    ls_status status;
+    *session = (ls_session){.options = options, .callbacks = callbacks ? callbacks : &silent};
+    LS_TRY(ls_options_check(options, command, error));
+    LS_TRY_GOTO(status, ls_session_open_device(session, error), fail);
+    LS_TRY_GOTO(status, ls_model_folder_open(&session->folder, options->model, error), fail);
+    int64_t fallback = default_length ? default_length : session->folder.max_length;
+    LS_TRY_GOTO(status,
+                ls_model_folder_length(&session->folder, options->max_length, fallback,
+                                       &session->max_length, error),
+                fail);
+    LS_TRY_GOTO(status, ls_labels_new(&session->labels, error), fail);
+    if (session->folder.head_classes)
+        LS_TRY_GOTO(status, ls_model_folder_labels(&session->folder, session->labels, error), fail);
+    return LS_OK;
+fail:
+    ls_session_close(session);
+    return status;
+}
+
+void ls_session_close(ls_session *session)
+{
+    ls_labels_free(session->labels);
+    ls_model_folder_close(&session->folder);
+    ls_device_free(session->device);
+    session->labels = NULL;
+    session->device = NULL;
+}
+
+ls_status ls_session_need_head(const ls_session *session, ls_error *error)
+{
+    if (session->folder.head_classes) return LS_OK;
+    return ls_fail(error, LS_INVALID,
+                   "%s: this model has no classification head (no tensor classifier.weight): "
+                   "fine-tune it first, with lockstep train",
+                   session->options->model);
+}
+
+typedef struct reading {
+    const ls_callbacks *callbacks;
+    char what[256];
+} reading;
+
+static bool report_reading(void *context, uint64_t rows, uint64_t bytes, uint64_t total)
+{
+    const reading *r = context;
+    (void)rows;
+    const ls_callbacks *callbacks = r->callbacks;
+    if (callbacks->stage)
+        callbacks->stage(callbacks->context, r->what, (int64_t)bytes, (int64_t)total);
+    return !callbacks->should_stop || !callbacks->should_stop(callbacks->context);
+}
+
+ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *path,
+                             bool need_labels, const char *cache_folder, ls_error *error)
+{
+    const ls_options *options = session->options;
+    const char *temporary = getenv("TMPDIR");
+    reading r = {.callbacks = session->callbacks};
+    snprintf(r.what, sizeof r.what, "reading %s", path);
+    if (!cache_folder) cache_folder = temporary && *temporary ? temporary : "/tmp";
+    ls_dataset_options reading_options = {
+        .path = path,
+        .text_column = options->text_column,
+        .text_pair_column = options->text_pair_column,
+        .label_column = options->label_column,
+        .tokenizer = session->folder.tokenizer,
+        .max_length = (int)session->max_length,
+        .labels = session->labels,
+        .need_labels = need_labels,
+        .skip_bad_rows = options->skip_bad_rows,
+        .cache_folder = cache_folder,
+        .threads = ls_cpu_device_pool(session->device),
+        .progress = report_reading,
+        .progress_context = &r,
+    };
+    LS_TRY(ls_dataset_open(out, &reading_options, error));
+    uint64_t skipped = ls_dataset_skipped(*out);
+    if (skipped)
+        ls_session_message(session, "%s: %llu bad row%s left out", path,
+                           (unsigned long long)skipped, skipped == 1 ? "" : "s");
+    return LS_OK;
+}
+
+void ls_session_message(const ls_session *session, const char *format, ...)
+{
+    if (!session->callbacks->message) return;
+    char line[1000];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    session->callbacks->message(session->callbacks->context, line);
+}
+
+ls_status ls_session_label_names(const ls_session *session, const char ***names, ls_error *error)
+{
+    int count = ls_labels_count(session->labels);
+    LS_TRY(LS_NEW(*names, count + 1, "label names", error));
+    for (int i = 0; i < count; i++)
+        (*names)[i] = ls_labels_name(session->labels, i);
+    return LS_OK;
+}

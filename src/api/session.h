@@ -1,0 +1,43 @@
+/* What the commands share: a device, an opened model folder, labels, datasets. */
+#ifndef LS_API_SESSION_H
+#define LS_API_SESSION_H
+
+#include "data/dataset.h"
+#include "devices/device.h"
+#include "engine/model_folder.h"
+#include "lockstep.h"
+
+typedef struct ls_session {
+    const ls_options *options;     /* as given */
+    const ls_callbacks *callbacks; /* never NULL */
+    ls_device *device;
+    ls_model_folder folder;
+    ls_labels *labels; /* of the model's head, or empty */
+    int64_t max_length;
+} ls_session;
+
+/* Check the options for `command`, take the cores, open the model. `default_length`: the token
+ * limit when options->max_length is 0; 0 stands for the one written with the model. */
+ls_status ls_session_open(ls_session *session, const ls_options *options,
+                          const ls_callbacks *callbacks, unsigned command, int64_t default_length,
+                          ls_error *error) LS_MUST_CHECK;
+/* The device alone, as the options say. */
+ls_status ls_session_open_device(ls_session *session, ls_error *error) LS_MUST_CHECK;
+void ls_session_close(ls_session *session); /* safe on an all-zero one and twice */
+
+/* LS_USAGE unless the model has a classification head to evaluate or predict with. */
+ls_status ls_session_need_head(const ls_session *session, ls_error *error) LS_MUST_CHECK;
+
+/* Read and tokenise one file, with progress. `cache_folder` NULL: the system's temporary folder. */
+ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *path,
+                             bool need_labels, const char *cache_folder,
+                             ls_error *error) LS_MUST_CHECK;
+
+/* printf to callbacks->message. */
+void ls_session_message(const ls_session *session, const char *format, ...) LS_PRINTF(2, 3);
+
+/* Label names in the form of the public reports: fresh memory, free with ls_free. */
+ls_status ls_session_label_names(const ls_session *session, const char ***names,
+                                 ls_error *error) LS_MUST_CHECK;
+
+#endif

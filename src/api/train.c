@@ -1,0 +1,120 @@
+/* ls_train: the steps of a run, and writing what came of it. */
+#include "api/training_run.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/files.h"
+#include "data/reader.h"
+#include "data/sampler.h"
+
+static ls_status report_step(ls_training_run *run, const ls_batch *batch,
+                             const ls_step_result *result, double seconds, ls_error *error)
+{
+    const ls_callbacks *callbacks = run->session.callbacks;
+    int64_t step = run->report.steps, tokens = batch->offsets[batch->samples];
+    run->report.seconds += seconds;
+    ls_step_report report = {
+        .step = step,
+        .total_steps = run->total_steps,
+        .epoch = (double)step / (double)run->steps_per_epoch,
+        .loss = result->loss,
+        .learning_rate = result->learning_rate,
+        .gradient_norm = result->gradient_norm,
+        .samples = batch->samples,
+        .tokens = tokens,
+        .step_seconds = seconds,
+        .tokens_per_second = seconds > 0 ? (double)tokens / seconds : 0,
+        .seconds_left = run->report.seconds / (double)step * (double)(run->total_steps - step),
+    };
+    LS_TRY(ls_metrics_step(run->metrics, &report, error));
+    if (callbacks->step) callbacks->step(callbacks->context, &report);
+    return LS_OK;
+}
+
+static ls_status evaluate_if_due(ls_training_run *run, ls_error *error)
+{
+    int64_t step = run->report.steps;
+    bool due = step % run->steps_per_epoch == 0 || step == run->total_steps;
+    if (!run->validation || !due) return LS_OK;
+    return ls_training_run_evaluate(run, run->validation, "validation",
+                                    (double)step / (double)run->steps_per_epoch, error);
+}
+
+static ls_status run_steps(ls_training_run *run, ls_reader *reader, ls_error *error)
+{
+    const ls_callbacks *callbacks = run->session.callbacks;
+    while (run->report.steps < run->total_steps) {
+        double start = ls_seconds();
+        const ls_batch *batch;
+        ls_step_result result;
+        bool more;
+        LS_TRY(ls_reader_next(reader, &batch, &more, error));
+        if (!more) return ls_fail(error, LS_INTERNAL, "the reader ended before the run");
+        LS_TRY(ls_trainer_step(run->trainer, run->report.steps + 1, batch, &result, error));
+        run->report.steps++;
+        LS_TRY(report_step(run, batch, &result, ls_seconds() - start, error));
+        if (callbacks->should_stop && callbacks->should_stop(callbacks->context)) {
+            run->report.stopped = true;
+            return LS_OK;
+        }
+        LS_TRY(evaluate_if_due(run, error));
+    }
+    return LS_OK;
+}
+
+ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
+{
+    ls_sampler *sampler = NULL;
+    ls_reader *reader = NULL;
+    ls_status status;
+    LS_TRY_GOTO(status, ls_training_run_reader(run, &sampler, &reader, error), done);
+    status = run_steps(run, reader, error);
+done:
+    ls_reader_free(reader);
+    ls_sampler_free(sampler);
+    return status;
+}
+
+static ls_status write_results(ls_training_run *run, ls_error *error)
+{
+    char *weights = NULL;
+    const char *output = run->session.options->output;
+    LS_TRY(ls_output_write_model(output, &run->session.folder, run->session.labels,
+                                 run->session.max_length, ls_trainer_executor(run->trainer),
+                                 &run->programs.training, error));
+    LS_TRY(ls_path_join(&weights, output, "model.safetensors", error));
+    ls_status status = ls_file_sha256(weights, run->report.weights_sha256, error);
+    ls_free(weights);
+    return status;
+}
+
+static ls_status train(ls_training_run *run, const ls_sources *sources, ls_error *error)
+{
+    LS_TRY(ls_training_run_start(run, sources, error));
+    LS_TRY(ls_training_run_steps(run, error));
+    LS_TRY(write_results(run, error));
+    if (run->test && !run->report.stopped)
+        LS_TRY(ls_training_run_evaluate(run, run->test, "test",
+                                        (double)run->report.steps / (double)run->steps_per_epoch,
+                                        error));
+    ls_metrics *metrics = run->metrics;
+    run->metrics = NULL; /* closing frees it, whatever comes of it */
+    LS_TRY(ls_metrics_close(metrics, error));
+    return ls_training_run_record(run, true, error);
+}
+
+ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
+                   const ls_sources *sources, ls_train_report *report, ls_error *error)
+{
+    ls_training_run run;
+    LS_TRY(ls_training_run_open(&run, options, callbacks, LS_COMMAND_TRAIN, error));
+    ls_status status = train(&run, sources, error);
+    if (report) *report = run.report;
+    bool stopped = run.report.stopped;
+    long long steps = (long long)run.report.steps;
+    ls_training_run_close(&run);
+    if (status != LS_OK || !stopped) return status;
+    return ls_fail(error, LS_INTERRUPTED,
+                   "stopped by request after step %lld; the model so far is in %s", steps,
+                   options->output);
+}

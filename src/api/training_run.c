@@ -1,0 +1,256 @@
+#include "api/training_run.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "api/run_record.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+
+enum { DEFAULT_MAX_LENGTH = 128 };
+
+static ls_status open_datasets(ls_training_run *run, ls_error *error)
+{
+    const ls_options *options = run->session.options;
+    const char *cache = options->output;
+    LS_TRY(ls_session_dataset(&run->session, &run->train, options->train, true, cache, error));
+    if (options->validation)
+        LS_TRY(ls_session_dataset(&run->session, &run->validation, options->validation, true, cache,
+                                  error));
+    if (options->test)
+        LS_TRY(ls_session_dataset(&run->session, &run->test, options->test, true, cache, error));
+    return LS_OK;
+}
+
+/* Tokens of the longest row that is evaluated; with neither file, room for the training rows. */
+static int64_t longest_evaluated(const ls_dataset *validation, const ls_dataset *test,
+                                 int64_t longest_row)
+{
+    if (!validation && !test) return longest_row;
+    int64_t longest = validation ? ls_dataset_longest(validation) : 1;
+    if (test && ls_dataset_longest(test) > longest) longest = ls_dataset_longest(test);
+    return longest;
+}
+
+ls_run_memory_options ls_training_memory_options(const ls_session *session, int64_t classes,
+                                                 const ls_dataset *train,
+                                                 const ls_dataset *validation,
+                                                 const ls_dataset *test)
+{
+    const ls_options *options = session->options;
+    int64_t longest_row = train ? ls_dataset_longest(train) : session->max_length;
+    int64_t batch_size = options->batch_size;
+    /* A batch larger than the data is one short batch an epoch. */
+    if (train && batch_size > (int64_t)ls_dataset_count(train))
+        batch_size = ls_dataset_count(train);
+    return (ls_run_memory_options){
+        .training = {.config = &session->folder.config,
+                     .classes = classes,
+                     .training = true,
+                     .optimizer = {.beta1 = (float)options->adam_beta1,
+                                   .beta2 = (float)options->adam_beta2,
+                                   .epsilon = (float)options->adam_epsilon,
+                                   .weight_decay = (float)options->weight_decay,
+                                   .decay_all = options->weight_decay_all,
+                                   .max_norm = (float)options->max_grad_norm},
+                     .batch_size = batch_size,
+                     .leaf_size = options->leaf_size,
+                     .longest_row = longest_row},
+        .samples_per_pass = options->samples_per_pass,
+        .evaluation_longest_row = longest_evaluated(validation, test, longest_row),
+    };
+}
+
+static ls_status make_programs(ls_training_run *run, ls_error *error)
+{
+    ls_run_memory_options memory =
+        ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
+                                   run->validation, run->test);
+    LS_TRY(ls_run_programs_make(&run->programs, &memory, run->session.device, error));
+    LS_TRY(ls_parameters_check(&run->programs.training, run->session.folder.weights, error));
+    run->used.samples_per_pass = run->programs.training.samples_per_pass;
+    run->used.threads = ls_cpu_device_threads(run->session.device);
+    run->used.max_length = run->session.max_length;
+    return LS_OK;
+}
+
+static void plan_steps(ls_training_run *run)
+{
+    ls_options *used = &run->used;
+    int64_t count = ls_dataset_count(run->train);
+    run->steps_per_epoch = (count + used->batch_size - 1) / used->batch_size;
+    run->total_steps = (int64_t)ceil(used->epochs * (double)run->steps_per_epoch);
+    if (used->max_steps > 0) run->total_steps = used->max_steps;
+    if (used->warmup_steps == 0)
+        used->warmup_steps = (int64_t)ceil(used->warmup_ratio * (double)run->total_steps);
+}
+
+static ls_status make_trainer(ls_training_run *run, ls_error *error)
+{
+    const ls_options *used = &run->used;
+    ls_trainer_options trainer = {
+        .assembly = &run->programs.training,
+        .device = run->session.device,
+        .leaf_size = used->leaf_size,
+        .seed = used->seed,
+        .schedule = {.peak = used->learning_rate,
+                     .warmup_steps = used->warmup_steps,
+                     .total_steps = run->total_steps},
+        .beta1 = used->adam_beta1,
+        .beta2 = used->adam_beta2,
+    };
+    int64_t classes = ls_labels_count(run->session.labels);
+    LS_TRY(ls_schedule_kind_of(&trainer.schedule.kind, used->lr_scheduler_type, error));
+    LS_TRY(ls_trainer_new(&run->trainer, &trainer, error));
+    LS_TRY(ls_evaluator_new(&run->evaluator, &run->programs.evaluation, run->session.device,
+                            ls_trainer_executor(run->trainer), error));
+    LS_TRY(LS_NEW(run->confusion, classes * classes, "confusion counts", error));
+    run->report.planned_bytes = ls_run_programs_bytes(&run->programs);
+    run->report.measured_bytes = run->session.device->allocated_bytes;
+    return ls_session_label_names(&run->session, &run->label_names, error);
+}
+
+static ls_status load_weights(ls_training_run *run, ls_error *error)
+{
+    ls_parameters_notes notes = {0};
+    ls_status status =
+        ls_parameters_load(ls_trainer_executor(run->trainer), &run->programs.training,
+                           run->session.folder.weights, run->used.seed, &notes, error);
+    if (status == LS_OK && notes.initialised.length)
+        ls_session_message(&run->session, "new weights, drawn from the seed: %s",
+                           notes.initialised.data);
+    if (status == LS_OK && notes.unused.length)
+        ls_session_message(&run->session, "tensors that this model does not use: %s",
+                           notes.unused.data);
+    ls_parameters_notes_deinit(&notes);
+    return status;
+}
+
+ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
+                               const ls_callbacks *callbacks, unsigned command, ls_error *error)
+{
+    ls_status status;
+    *run = (ls_training_run){.used = *options};
+    LS_TRY(ls_session_open(&run->session, options, callbacks, command, DEFAULT_MAX_LENGTH, error));
+    if (options->output)
+        LS_TRY_GOTO(status,
+                    ls_output_check(options->output, options->model, &run->made_output, error),
+                    fail);
+    LS_TRY_GOTO(status, open_datasets(run, error), fail);
+    plan_steps(run);
+    LS_TRY_GOTO(status, make_programs(run, error), fail);
+    LS_TRY_GOTO(status, make_trainer(run, error), fail);
+    LS_TRY_GOTO(status, load_weights(run, error), fail);
+    return LS_OK;
+fail:
+    ls_training_run_close(run);
+    return status;
+}
+
+/* A former run's files go, the first of this run's appear; or, if the disk is full, none. */
+ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources, ls_error *error)
+{
+    const char *output = run->session.options->output;
+    run->sources = sources;
+    LS_TRY(ls_output_clear(output, error));
+    ls_status status = ls_metrics_open(&run->metrics, output, false, error);
+    if (status == LS_OK) status = ls_training_run_record(run, false, error);
+    if (status == LS_OK)
+        run->made_output = 0;
+    else
+        (void)ls_output_clear(output, NULL);
+    return status;
+}
+
+ls_status ls_training_run_reader(ls_training_run *run, ls_sampler **sampler, ls_reader **reader,
+                                 ls_error *error)
+{
+    ls_sampler_options order = {
+        .count = ls_dataset_count(run->train),
+        .lengths = ls_dataset_lengths(run->train),
+        .batch_size = (int32_t)run->used.batch_size,
+        .leaf_size = (int32_t)run->used.leaf_size,
+        .seed = run->used.seed,
+    };
+    LS_TRY(ls_sampler_new(sampler, &order, error));
+    ls_reader_options reading = {.dataset = run->train, .sampler = *sampler};
+    return ls_reader_new(reader, &reading, error);
+}
+
+void ls_training_run_close(ls_training_run *run)
+{
+    ls_metrics_free(run->metrics);
+    ls_evaluator_free(run->evaluator);
+    ls_trainer_free(run->trainer);
+    ls_run_programs_deinit(&run->programs);
+    ls_free(run->confusion);
+    ls_free(run->label_names);
+    ls_dataset_free(run->train);
+    ls_dataset_free(run->validation);
+    ls_dataset_free(run->test);
+    if (run->session.options->output)
+        ls_output_unmake(run->session.options->output, run->made_output);
+    ls_session_close(&run->session);
+}
+
+ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *dataset,
+                                   const char *name, double epoch, ls_error *error)
+{
+    const ls_callbacks *callbacks = run->session.callbacks;
+    ls_evaluation evaluation = {.confusion = run->confusion};
+    double start = ls_seconds();
+    LS_TRY(ls_evaluator_dataset(run->evaluator, dataset, run->used.leaf_size, &evaluation, NULL,
+                                NULL, error));
+    int32_t classes = ls_labels_count(run->session.labels);
+    ls_evaluation_report report = {
+        .name = name,
+        .epoch = epoch,
+        .step = run->report.steps,
+        .samples = evaluation.samples,
+        .tokens = evaluation.tokens,
+        .classes = classes,
+        .labels = run->label_names,
+        .confusion = run->confusion,
+        .loss = evaluation.loss,
+        .accuracy = ls_accuracy(run->confusion, classes),
+        .macro_f1 = ls_macro_f1(run->confusion, classes),
+        .seconds = ls_seconds() - start,
+    };
+    LS_TRY(ls_metrics_evaluation(run->metrics, &report, error));
+    if (callbacks->evaluation) callbacks->evaluation(callbacks->context, &report);
+    return LS_OK;
+}
+
+ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_error *error)
+{
+    char digest[LS_DIGEST_CHARACTERS];
+    const char *isa = "";
+    ls_dataset_digest(run->train, digest);
+    LS_TRY(ls_instruction_set(&isa, error));
+    size_t classes = (size_t)ls_labels_count(run->session.labels);
+    const ls_train_report *report = &run->report;
+    const ls_run_fact facts[] = {
+        {.key = "version", .kind = LS_RUN_TEXT, .text = ls_version()},
+        {.key = "instruction_set", .kind = LS_RUN_TEXT, .text = isa},
+        {.key = "train_rows", .kind = LS_RUN_INTEGER, .integer = ls_dataset_count(run->train)},
+        {.key = "train_tokens",
+         .kind = LS_RUN_INTEGER,
+         .integer = (int64_t)ls_dataset_tokens(run->train)},
+        {.key = "train_rows_left_out",
+         .kind = LS_RUN_INTEGER,
+         .integer = (int64_t)ls_dataset_skipped(run->train)},
+        {.key = "train_digest", .kind = LS_RUN_TEXT, .text = digest},
+        {.key = "labels", .kind = LS_RUN_TEXTS, .texts = run->label_names, .count = classes},
+        {.key = "steps_per_epoch", .kind = LS_RUN_INTEGER, .integer = run->steps_per_epoch},
+        {.key = "total_steps", .kind = LS_RUN_INTEGER, .integer = run->total_steps},
+        {.key = "planned_bytes", .kind = LS_RUN_INTEGER, .integer = report->planned_bytes},
+        {.key = "measured_bytes", .kind = LS_RUN_INTEGER, .integer = report->measured_bytes},
+        /* The following are known only at the end. */
+        {.key = "steps", .kind = LS_RUN_INTEGER, .integer = report->steps},
+        {.key = "seconds", .kind = LS_RUN_NUMBER, .number = report->seconds},
+        {.key = "weights_sha256", .kind = LS_RUN_TEXT, .text = report->weights_sha256},
+    };
+    size_t count = sizeof facts / sizeof *facts;
+    return ls_run_record_write(run->session.options->output, run->session.options, &run->used,
+                               run->sources, facts, finished ? count : count - 3, error);
+}

@@ -1,0 +1,57 @@
+/* A fine-tuning run from checked options to written model; ls_train walks these steps. */
+#ifndef LS_API_TRAINING_RUN_H
+#define LS_API_TRAINING_RUN_H
+
+#include "api/session.h"
+#include "data/reader.h"
+#include "engine/evaluator.h"
+#include "engine/memory.h"
+#include "engine/trainer.h"
+#include "monitor/metrics.h"
+
+typedef struct ls_training_run {
+    ls_session session;
+    const ls_sources *sources;
+    ls_options used; /* the options with what the run resolved */
+    ls_train_report report;
+    size_t made_output; /* see ls_output_check; 0 once the folder holds something */
+    ls_dataset *train, *validation, *test;
+    const char **label_names;
+    ls_run_programs programs;
+    ls_trainer *trainer;
+    ls_evaluator *evaluator;
+    int64_t *confusion;
+    ls_metrics *metrics;
+    int64_t steps_per_epoch, total_steps;
+} ls_training_run;
+
+/* Everything that can fail on bad input, before anything in the output folder is changed; without
+ * options->output (benchmarks) there is none. `command`: the LS_COMMAND_ bit to check for. */
+ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
+                               const ls_callbacks *callbacks, unsigned command,
+                               ls_error *error) LS_MUST_CHECK;
+/* Clear the output folder, open metrics.jsonl and write the first run.json. */
+ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
+                                ls_error *error) LS_MUST_CHECK;
+void ls_training_run_close(ls_training_run *run);
+
+/* The assembly options of a run on a model with `classes` on these files. Without training rows
+ * they are taken to be as long as they may be; validation and test may be NULL. */
+ls_run_memory_options ls_training_memory_options(const ls_session *session, int64_t classes,
+                                                 const ls_dataset *train,
+                                                 const ls_dataset *validation,
+                                                 const ls_dataset *test);
+
+/* The run's batches in its order, read in the background; free the reader first. */
+ls_status ls_training_run_reader(ls_training_run *run, ls_sampler **sampler, ls_reader **reader,
+                                 ls_error *error) LS_MUST_CHECK;
+/* All steps, with an evaluation after each epoch and at the end. */
+ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
+/* Evaluate, report, and add a line to metrics.jsonl. */
+ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *dataset,
+                                   const char *name, double epoch, ls_error *error) LS_MUST_CHECK;
+/* Write run.json; with `finished` the results too. */
+ls_status ls_training_run_record(const ls_training_run *run, bool finished,
+                                 ls_error *error) LS_MUST_CHECK;
+
+#endif

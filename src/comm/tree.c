@@ -1,0 +1,42 @@
+#include "comm/tree.h"
+
+int ls_tree_join_level(ls_tree_range range, int64_t a, int64_t b)
+{
+    int level = 64 - __builtin_clzll((unsigned long long)(a ^ b));
+    int64_t first = a >> level << level;
+    int64_t last = first + ((int64_t)1 << level);
+    if (last > range.total) last = range.total;
+    return first >= range.begin && last <= range.end ? level : LS_TREE_NEVER;
+}
+
+int ls_tree_push(ls_tree_stack *stack, ls_tree_range range, int64_t leaf, int64_t next)
+{
+    int level = next < 0 ? LS_TREE_NEVER : ls_tree_join_level(range, leaf, next);
+    int merges = 0;
+    stack->depth++;
+    while (stack->depth >= 2 && stack->level[stack->depth - 2] < level) {
+        stack->depth--;
+        merges++;
+    }
+    stack->level[stack->depth - 1] = (uint8_t)level;
+    return merges;
+}
+
+int ls_tree_slots(ls_tree_range range, int64_t samples, int64_t leaf_size, int64_t samples_per_pass)
+{
+    ls_tree_stack stack = {0};
+    int most = 1;
+    int64_t sample = range.begin * leaf_size;
+    int64_t pass_end = sample + samples_per_pass;
+    for (int64_t leaf = range.begin; leaf < range.end; leaf++) {
+        int64_t leaf_end = (leaf + 1) * leaf_size < samples ? (leaf + 1) * leaf_size : samples;
+        for (; pass_end < leaf_end; pass_end += samples_per_pass)
+            if (stack.depth + 1 > most) most = stack.depth + 1;
+        ls_tree_push(&stack, range, leaf, leaf + 1 < range.end ? leaf + 1 : -1);
+        if (pass_end == leaf_end || leaf + 1 == range.end) {
+            if (stack.depth > most) most = stack.depth;
+            pass_end += samples_per_pass;
+        }
+    }
+    return most;
+}

@@ -1,0 +1,40 @@
+/* The one place that decides in which order partial sums are added (docs/design.md, "Same bits").
+ *
+ * The leaves of a global batch are the leaves of a perfect binary tree, padded to a power of two;
+ * absent leaves are skipped. A rank holds the consecutive leaves [begin, end) of `total`. Two
+ * neighbouring partial sums join where their leaves' paths meet, on this rank only if it holds all
+ * real leaves below that node; what cannot join here is a root that goes to other ranks. */
+#ifndef LS_COMM_TREE_H
+#define LS_COMM_TREE_H
+
+#include <stdint.h>
+
+#include "base/leaf_schedule.h"
+
+typedef struct ls_tree_range {
+    int64_t begin, end, total;
+} ls_tree_range;
+
+/* Partial sums that are open, oldest first; level[i] is where entry i joins entry i + 1. */
+typedef struct ls_tree_stack {
+    int depth;
+    uint8_t level[LS_MAX_SLOTS];
+} ls_tree_stack;
+
+enum { LS_TREE_NEVER = 255 };
+
+/* Level of the node at which leaves a < b meet (1: they are siblings), LS_TREE_NEVER if the range
+ * does not hold that node. */
+int ls_tree_join_level(ls_tree_range range, int64_t a, int64_t b);
+
+/* Push the finished sum of `leaf`; `next` is the next leaf that will be pushed, -1 for none.
+ * Returns how many times the two newest entries are now added (older + newer). */
+int ls_tree_push(ls_tree_stack *stack, ls_tree_range range, int64_t leaf, int64_t next);
+
+/* Slots that a gradient needs where passes of `samples_per_pass` samples run over the range:
+ * the most partial sums and open chains that wait at the end of any pass. `samples` is the batch's
+ * true count, leaves hold `leaf_size` samples, the last one may hold fewer. */
+int ls_tree_slots(ls_tree_range range, int64_t samples, int64_t leaf_size,
+                  int64_t samples_per_pass);
+
+#endif

@@ -1,0 +1,30 @@
+/* Which rows of an embedding table a step touches, and in which order each row's gradient is
+ * added over the step's passes (see base/leaf_schedule.h and comm/tree.h). */
+#ifndef LS_DATA_ROW_SCHEDULE_H
+#define LS_DATA_ROW_SCHEDULE_H
+
+#include <stddef.h>
+
+#include "base/leaf_schedule.h"
+#include "base/status.h"
+#include "comm/tree.h"
+
+/* Built once per step for one table, then asked for each pass in turn. All memory is taken when it
+ * is made, for steps of up to `token_capacity` tokens of `table_rows` rows. */
+typedef struct ls_row_scheduler ls_row_scheduler;
+ls_status ls_row_scheduler_new(ls_row_scheduler **out, int64_t table_rows, int64_t token_capacity,
+                               ls_error *error) LS_MUST_CHECK;
+void ls_row_scheduler_free(ls_row_scheduler *scheduler);
+
+/* Start a step: the rank's tokens in the batch's order, each with its table row and its leaf
+ * (non-decreasing). Afterwards `touched` lists the distinct table rows, ascending: gradient row i
+ * belongs to table row touched[i]. */
+void ls_row_scheduler_start(ls_row_scheduler *scheduler, ls_tree_range range, int64_t tokens,
+                            const int32_t *table_row, const int32_t *leaf);
+int32_t ls_row_scheduler_touched(const ls_row_scheduler *scheduler, const int32_t **touched);
+
+/* The schedule of the next pass, which covers the tokens up to `token_end` of those given to start
+ * (its token indices count from the pass's first token). Borrowed until the next call. */
+ls_row_schedule ls_row_scheduler_pass(ls_row_scheduler *scheduler, int64_t token_end);
+
+#endif

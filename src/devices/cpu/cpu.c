@@ -1,0 +1,140 @@
+#include "devices/cpu/cpu.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+static const ls_device_operations operations;
+
+ls_status ls_cpu_device_new(ls_device **out, int threads, int64_t budget, ls_error *error)
+{
+    ls_cpu *cpu = NULL;
+    ls_status status;
+    LS_TRY(LS_NEW(cpu, 1, "CPU device", error));
+    cpu->device.operations = &operations;
+    cpu->device.budget = budget;
+    LS_TRY_GOTO(status, ls_kernels_choose(&cpu->kernels, error), fail);
+    LS_TRY_GOTO(status, ls_threads_new(&cpu->threads, threads, error), fail);
+    *out = &cpu->device;
+    return LS_OK;
+fail:
+    ls_device_free(&cpu->device);
+    return status;
+}
+
+void ls_device_free(ls_device *device)
+{
+    if (device) device->operations->free(device);
+}
+
+int ls_cpu_device_threads(const ls_device *device)
+{
+    return ls_threads_count(((const ls_cpu *)device)->threads);
+}
+
+struct ls_threads *ls_cpu_device_pool(ls_device *device)
+{
+    return ls_cpu_of(device)->threads;
+}
+
+static void cpu_release(ls_device *device, void *pointer);
+
+static void cpu_free(ls_device *device)
+{
+    ls_cpu *cpu = ls_cpu_of(device);
+    cpu_release(device, cpu->scratch);
+    ls_threads_free(cpu->threads);
+    ls_free(cpu);
+}
+
+/* Each allocation is preceded by 64 bytes that hold its size. */
+enum { HEADER_BYTES = 64 };
+
+static ls_status cpu_allocate(ls_device *device, int64_t bytes, bool dense, const char *what,
+                              void **out, ls_error *error)
+{
+    int64_t left = device->budget - device->allocated_bytes;
+    if (device->budget && bytes > left)
+        return ls_fail(error, LS_NO_MEMORY,
+                       "the device's budget of %lld bytes has %lld left, %s needs %lld: raise "
+                       "--device-memory or lower --samples-per-pass",
+                       (long long)device->budget, (long long)left, what, (long long)bytes);
+    int64_t *header = ls_allocate_pages((size_t)bytes + HEADER_BYTES, dense);
+    if (!header)
+        return ls_fail(error, LS_NO_MEMORY, "out of memory: %lld bytes for %s", (long long)bytes,
+                       what);
+    *header = bytes;
+    device->allocated_bytes += bytes;
+    *out = (unsigned char *)header + HEADER_BYTES;
+    return LS_OK;
+}
+
+static void cpu_release(ls_device *device, void *pointer)
+{
+    if (!pointer) return;
+    int64_t *header = (int64_t *)((unsigned char *)pointer - HEADER_BYTES);
+    device->allocated_bytes -= *header;
+    ls_free_pages(header, (size_t)*header + HEADER_BYTES);
+}
+
+static int64_t scratch_stride(const ls_cpu *cpu, const ls_device_limits *limits)
+{
+    ls_kernel_limits kernel_limits = {.depth = limits->largest_depth,
+                                      .rows = limits->tokens,
+                                      .sequence_length = limits->sequence_length,
+                                      .head_size = limits->head_size};
+    int64_t bytes = (int64_t)cpu->kernels->scratch_bytes(&kernel_limits);
+    return (bytes + 4095) / 4096 * 4096; /* threads do not share pages */
+}
+
+static int64_t cpu_scratch_bytes(const ls_device *device, const ls_device_limits *limits)
+{
+    const ls_cpu *cpu = (const ls_cpu *)device;
+    return scratch_stride(cpu, limits) * ls_threads_count(cpu->threads);
+}
+
+static ls_status cpu_reserve_scratch(ls_device *device, const ls_device_limits *limits,
+                                     ls_error *error)
+{
+    ls_cpu *cpu = ls_cpu_of(device);
+    cpu_release(device, cpu->scratch);
+    cpu->scratch = NULL;
+    cpu->scratch_stride = scratch_stride(cpu, limits);
+    return cpu_allocate(device, cpu_scratch_bytes(device, limits), true, "kernel scratch",
+                        (void **)&cpu->scratch, error);
+}
+
+static ls_device_function cpu_function(const ls_device *device, ls_op_kind kind)
+{
+    static const ls_device_function functions[LS_OP_COUNT] = {
+#define LS_CPU_ENTRY(name, text) [LS_OP_##name] = ls_cpu_##name,
+        LS_OP_LIST(LS_CPU_ENTRY)
+#undef LS_CPU_ENTRY
+    };
+    (void)device;
+    return functions[kind];
+}
+
+static void cpu_copy(ls_device *device, void *to, const void *from, int64_t bytes)
+{
+    (void)device;
+    if (bytes) memcpy(to, from, (size_t)bytes);
+}
+
+static void cpu_wait(ls_device *device)
+{
+    (void)device; /* each op was done when its function returned */
+}
+
+static const ls_device_operations operations = {
+    .name = "cpu",
+    .free = cpu_free,
+    .allocate = cpu_allocate,
+    .release = cpu_release,
+    .scratch_bytes = cpu_scratch_bytes,
+    .reserve_scratch = cpu_reserve_scratch,
+    .function = cpu_function,
+    .upload = cpu_copy,
+    .download = cpu_copy,
+    .wait = cpu_wait,
+};

@@ -1,0 +1,86 @@
+#include "engine/assembly.h"
+
+#include "comm/tree.h"
+#include "ops/registry.h"
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static ls_status build_training(ls_assembly *assembly, const ls_assembly_options *options,
+                                ls_error *error)
+{
+    ls_program *program = assembly->program;
+    int64_t leaves = (options->batch_size + options->leaf_size - 1) / options->leaf_size;
+    ls_tree_range range = {0, leaves, leaves};
+    program->gradient_slots =
+        ls_tree_slots(range, options->batch_size, options->leaf_size, assembly->samples_per_pass);
+    const ls_model_config *config = options->config;
+    ls_model_options model = {
+        .classes = options->classes,
+        .touched = {.word = least(config->vocab_size, assembly->step_token_capacity),
+                    .position = least(config->max_positions, options->longest_row),
+                    .type = config->type_vocab_size}};
+    LS_TRY(ls_model_build(program, &assembly->model, config, &model, error));
+    LS_TRY(ls_program_differentiate(program, assembly->model.inputs.schedules, error));
+    return ls_adamw(program, &assembly->model.inputs, &options->optimizer, &assembly->norm, error);
+}
+
+static void find_limits(ls_assembly *assembly, const ls_assembly_options *options)
+{
+    const ls_model_config *config = options->config;
+    int64_t widest = config->intermediate_size;
+    if (config->hidden_size > widest) widest = config->hidden_size;
+    if (options->classes > widest) widest = options->classes;
+    assembly->limits = (ls_device_limits){
+        .tokens = assembly->token_capacity,
+        .sequence_length = options->longest_row,
+        .largest_depth = widest,
+        .head_size = config->hidden_size / config->heads,
+    };
+}
+
+ls_status ls_assembly_make(ls_assembly *assembly, const ls_assembly_options *options,
+                           const ls_device *device, ls_error *error)
+{
+    *assembly = (ls_assembly){0};
+    assembly->samples_per_pass = options->samples_per_pass;
+    assembly->token_capacity = options->samples_per_pass * options->longest_row;
+    assembly->step_token_capacity = options->batch_size * options->longest_row;
+    if (assembly->step_token_capacity > INT32_MAX / 2)
+        return ls_fail(error, LS_USAGE,
+                       "a step of %lld samples of up to %lld tokens is more than Lockstep can "
+                       "count: lower --batch-size or --max-length",
+                       (long long)options->batch_size, (long long)options->longest_row);
+    find_limits(assembly, options);
+    ls_status status;
+    LS_TRY_GOTO(status, ls_program_new(&assembly->program, ls_op_definitions, error), fail);
+    assembly->program->training = options->training;
+    if (options->training) {
+        LS_TRY_GOTO(status, build_training(assembly, options, error), fail);
+    } else {
+        ls_model_options model = {.classes = options->classes};
+        LS_TRY_GOTO(
+            status,
+            ls_model_build(assembly->program, &assembly->model, options->config, &model, error),
+            fail);
+    }
+    LS_TRY_GOTO(status, ls_program_verify(assembly->program, error), fail);
+    ls_extents capacity = {{1, assembly->token_capacity, assembly->samples_per_pass}};
+    LS_TRY_GOTO(status, ls_plan_make(&assembly->plan, assembly->program, &capacity, error), fail);
+    assembly->plan.bytes[LS_PLAN_SCRATCH] =
+        device->operations->scratch_bytes(device, &assembly->limits);
+    return LS_OK;
+fail:
+    ls_assembly_deinit(assembly);
+    return status;
+}
+
+void ls_assembly_deinit(ls_assembly *assembly)
+{
+    ls_plan_deinit(&assembly->plan);
+    ls_model_deinit(&assembly->model);
+    ls_program_free(assembly->program);
+    *assembly = (ls_assembly){0};
+}

@@ -1,0 +1,48 @@
+/* Forward passes over a dataset in the file's order, and the counts that come of them. */
+#ifndef LS_ENGINE_EVALUATOR_H
+#define LS_ENGINE_EVALUATOR_H
+
+#include "data/dataset.h"
+#include "engine/assembly.h"
+#include "engine/executor.h"
+
+typedef struct ls_evaluator ls_evaluator;
+
+/* `host`: an executor whose parameters and activation memory are used (see executor.h); NULL: the
+ * evaluator has its own, to be loaded through ls_evaluator_executor. */
+ls_status ls_evaluator_new(ls_evaluator **out, const ls_assembly *assembly, ls_device *device,
+                           const ls_executor *host, ls_error *error) LS_MUST_CHECK;
+void ls_evaluator_free(ls_evaluator *evaluator); /* NULL is allowed */
+ls_executor *ls_evaluator_executor(ls_evaluator *evaluator);
+
+/* Probabilities [samples][classes] and losses [samples] (meaningless without labels) of a batch of
+ * any size; borrowed until the next call. */
+typedef struct ls_batch_outputs {
+    const float *probabilities, *losses;
+} ls_batch_outputs;
+void ls_evaluator_run(ls_evaluator *evaluator, const ls_batch *batch, int32_t begin, int32_t end,
+                      ls_batch_outputs *outputs);
+
+typedef struct ls_evaluation {
+    int64_t samples, tokens;
+    int64_t *confusion; /* [classes][classes], the caller's: row is the truth */
+    double loss;        /* mean over labelled samples, summed over leaves of the file's order by the
+                           tree of comm/tree.h */
+} ls_evaluation;
+
+/* One sample's result; `label` is -1 where the row has none. */
+typedef ls_status (*ls_sample_function)(void *context, int64_t row, int32_t label,
+                                        int32_t prediction, const float *probabilities,
+                                        ls_error *error);
+
+/* Every row once. `each` may be NULL; a failure of it ends the evaluation. */
+ls_status ls_evaluator_dataset(ls_evaluator *evaluator, const ls_dataset *dataset,
+                               int64_t leaf_size, ls_evaluation *evaluation,
+                               ls_sample_function each, void *context,
+                               ls_error *error) LS_MUST_CHECK;
+
+/* Mean F1 over the classes that occur in truth or prediction. */
+double ls_macro_f1(const int64_t *confusion, int32_t classes);
+double ls_accuracy(const int64_t *confusion, int32_t classes);
+
+#endif

@@ -1,0 +1,26 @@
+/* Fills a program's inputs: the tokens of a pass and the order in which its sums go on. */
+#ifndef LS_ENGINE_FEEDER_H
+#define LS_ENGINE_FEEDER_H
+
+#include "comm/tree.h"
+#include "data/batch.h"
+#include "engine/assembly.h"
+#include "engine/executor.h"
+
+typedef struct ls_feeder ls_feeder;
+
+/* All memory is taken here, for steps and passes up to the assembly's capacities. Binds the
+ * executor's host values. Assembly and executor must outlive it. */
+ls_status ls_feeder_new(ls_feeder **out, const ls_assembly *assembly, ls_executor *executor,
+                        ls_error *error) LS_MUST_CHECK;
+void ls_feeder_free(ls_feeder *feeder); /* NULL is allowed */
+
+/* Begin a step of a training program on the samples of `batch`, leaves of `leaf_size` samples; the
+ * batch is borrowed until the step is over. Call ls_feeder_pass until all samples are through. */
+void ls_feeder_start(ls_feeder *feeder, const ls_batch *batch, int64_t leaf_size);
+
+/* Write the inputs of the pass over samples [begin, end) of the batch and return its sizes. For a
+ * training program passes must follow each other without gaps. */
+ls_extents ls_feeder_pass(ls_feeder *feeder, const ls_batch *batch, int32_t begin, int32_t end);
+
+#endif

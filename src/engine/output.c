@@ -1,0 +1,250 @@
+/* The folder of a trained model: checked before the run, written after it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/files.h"
+#include "engine/model_folder.h"
+#include "formats/json.h"
+
+/* Everything that a run writes; the tokenizer's files are copied as they are. */
+static const char *const tokenizer_files[] = {"tokenizer.json", "vocab.txt",
+                                              "special_tokens_map.json", "added_tokens.json"};
+static const char *const own_files[] = {"model.safetensors", "config.json",
+                                        "tokenizer_config.json"};
+static const char *const record_files[] = {"metrics.jsonl", "run.json"};
+enum {
+    TOKENIZER_FILES = sizeof tokenizer_files / sizeof *tokenizer_files,
+    OWN_FILES = sizeof own_files / sizeof *own_files,
+    RECORD_FILES = sizeof record_files / sizeof *record_files
+};
+
+/* The length of `name` without the ending that a file has while it is written (base/files.h). */
+static size_t final_length(const char *name)
+{
+    const char *ending = strstr(name, ".tmp-");
+    if (ending && ending[5] && strspn(ending + 5, "0123456789") == strlen(ending + 5))
+        return (size_t)(ending - name);
+    return strlen(name);
+}
+
+/* Half-written files count: a run that was killed leaves one. */
+static bool is_one_of(const char *const *names, int count, const char *name)
+{
+    size_t length = final_length(name);
+    for (int i = 0; i < count; i++)
+        if (strlen(names[i]) == length && memcmp(name, names[i], length) == 0) return true;
+    return false;
+}
+
+static bool is_of_a_model(const char *name)
+{
+    return is_one_of(own_files, OWN_FILES, name) ||
+           is_one_of(tokenizer_files, TOKENIZER_FILES, name);
+}
+
+static bool is_written_by_a_run(const char *name)
+{
+    return is_of_a_model(name) || is_one_of(record_files, RECORD_FILES, name);
+}
+
+static bool is_self_or_parent(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* The first entry that no run writes into `foreign` [256], and whether there is a run.json. */
+static ls_status look_through(const char *path, char *foreign, bool *empty, bool *former,
+                              ls_error *error)
+{
+    DIR *folder = opendir(path);
+    if (!folder)
+        return ls_fail(error, LS_IO, "%s: cannot read the output folder: %s", path,
+                       strerror(errno));
+    *foreign = '\0';
+    *empty = true;
+    *former = false;
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        const char *name = entry->d_name;
+        if (is_self_or_parent(name)) continue;
+        *empty = false;
+        *former |= strcmp(name, "run.json") == 0;
+        if (!is_written_by_a_run(name)) snprintf(foreign, 256, "%s", name);
+    }
+    closedir(folder);
+    return LS_OK;
+}
+
+static ls_status remove_files(const char *path, bool (*which)(const char *name), ls_error *error)
+{
+    ls_status status = LS_OK;
+    DIR *folder = opendir(path);
+    if (!folder)
+        return ls_fail(error, LS_IO, "%s: cannot read the output folder: %s", path,
+                       strerror(errno));
+    for (const struct dirent *entry; status == LS_OK && (entry = readdir(folder));)
+        if (which(entry->d_name) && unlinkat(dirfd(folder), entry->d_name, 0) != 0 &&
+            errno != ENOENT)
+            status = ls_fail(error, LS_IO, "%s/%s: cannot remove the file: %s", path, entry->d_name,
+                             strerror(errno));
+    closedir(folder);
+    return status;
+}
+
+ls_status ls_output_clear(const char *path, ls_error *error)
+{
+    return remove_files(path, is_written_by_a_run, error);
+}
+
+static void cut_last_name(char *path)
+{
+    char *end = path + strlen(path);
+    while (end > path && end[-1] == '/')
+        end--;
+    while (end > path && end[-1] != '/')
+        end--;
+    *end = '\0';
+}
+
+/* Make the folder and those above it that are missing; *made as ls_output_check tells it. */
+static ls_status make_folders(const char *path, size_t *made, ls_error *error)
+{
+    char *there = NULL;
+    LS_TRY(ls_copy_string(&there, path, error));
+    while (*there && !ls_path_exists(there))
+        cut_last_name(there);
+    *made = strlen(path) - strlen(there);
+    ls_free(there);
+    return ls_folder_make(path, error);
+}
+
+void ls_output_unmake(const char *path, size_t made)
+{
+    char *folder = NULL;
+    size_t kept = strlen(path) - made;
+    if (made == 0 || ls_copy_string(&folder, path, NULL) != LS_OK) return;
+    while (strlen(folder) > kept && rmdir(folder) == 0)
+        cut_last_name(folder);
+    ls_free(folder);
+}
+
+static bool is_same_folder(const char *one, const char *two)
+{
+    struct stat first, second;
+    return stat(one, &first) == 0 && stat(two, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+ls_status ls_output_check(const char *path, const char *model, size_t *made, ls_error *error)
+{
+    char foreign[256];
+    bool empty = true, former = false;
+    LS_TRY(make_folders(path, made, error));
+    if (is_same_folder(path, model))
+        return ls_fail(error, LS_USAGE,
+                       "%s: --output is the --model folder, whose files a run replaces: give "
+                       "--output another folder",
+                       path);
+    LS_TRY(look_through(path, foreign, &empty, &former, error));
+    if (!empty && (!former || *foreign))
+        return ls_fail(error, LS_INVALID,
+                       "%s: the output folder holds something else (%s): give --output a new or "
+                       "empty folder, or one that a former run wrote",
+                       path, *foreign ? foreign : "files, but no run.json");
+    if (access(path, W_OK | X_OK) == 0) return LS_OK;
+    return ls_fail(error, LS_IO, "%s: cannot write to the output folder: %s", path,
+                   strerror(errno));
+}
+
+static ls_status copy_if_there(const char *to_folder, const char *from_folder, const char *name,
+                               ls_error *error)
+{
+    char *from = NULL, *to = NULL;
+    ls_status status = ls_path_join(&from, from_folder, name, error);
+    if (status == LS_OK) status = ls_path_join(&to, to_folder, name, error);
+    if (status == LS_OK && ls_path_exists(from)) status = ls_file_copy(from, to, error);
+    ls_free(from);
+    ls_free(to);
+    return status;
+}
+
+/* The source's tokenizer_config.json with model_max_length set: evaluate, predict and Transformers
+ * read the limit from there. */
+static ls_status write_tokenizer_config(const char *to_folder, const ls_model_folder *from,
+                                        int64_t max_length, ls_error *error)
+{
+    char *source = NULL, *target = NULL;
+    json_t *document = NULL;
+    ls_status status;
+    LS_TRY_GOTO(status, ls_path_join(&source, from->path, "tokenizer_config.json", error), done);
+    LS_TRY_GOTO(status, ls_path_join(&target, to_folder, "tokenizer_config.json", error), done);
+    if (ls_path_exists(source))
+        LS_TRY_GOTO(status, ls_json_load(&document, source, 1 << 24, error), done);
+    else
+        LS_TRY_GOTO(status, ls_json_new_object(&document, error), done);
+    bool distilbert = from->config.family == LS_MODEL_DISTILBERT;
+    if (json_object_set_new(document, "model_max_length", json_integer(max_length)) != 0 ||
+        (!json_object_get(document, "tokenizer_class") &&
+         json_object_set_new(document, "tokenizer_class",
+                             json_string(distilbert ? "DistilBertTokenizer" : "BertTokenizer")) !=
+             0)) {
+        status = ls_fail(error, LS_NO_MEMORY, "out of memory: tokenizer_config.json");
+        goto done;
+    }
+    status = ls_json_write(document, target, error);
+done:
+    ls_json_free(document);
+    ls_free(source);
+    ls_free(target);
+    return status;
+}
+
+static ls_status write_config(const char *path, const ls_model_folder *from,
+                              const ls_labels *labels, ls_error *error)
+{
+    char *target = NULL;
+    const char **names = NULL;
+    ls_status status;
+    size_t count = (size_t)ls_labels_count(labels);
+    LS_TRY_GOTO(status, ls_path_join(&target, path, "config.json", error), done);
+    LS_TRY_GOTO(status, LS_NEW(names, count, "label names", error), done);
+    for (size_t i = 0; i < count; i++)
+        names[i] = ls_labels_name(labels, (int)i);
+    status = ls_model_config_write(&from->config, names, count, target, error);
+done:
+    ls_free(names);
+    ls_free(target);
+    return status;
+}
+
+static ls_status write_weights(const char *path, ls_executor *executor, const ls_assembly *assembly,
+                               ls_error *error)
+{
+    char *weights = NULL;
+    LS_TRY(ls_path_join(&weights, path, "model.safetensors", error));
+    ls_status status = ls_parameters_save(executor, assembly, weights, error);
+    ls_free(weights);
+    return status;
+}
+
+ls_status ls_output_write_model(const char *path, const ls_model_folder *from,
+                                const ls_labels *labels, int64_t max_length, ls_executor *executor,
+                                const ls_assembly *assembly, ls_error *error)
+{
+    ls_status status;
+    LS_TRY_GOTO(status, write_config(path, from, labels, error), fail);
+    for (int i = 0; i < TOKENIZER_FILES; i++)
+        LS_TRY_GOTO(status, copy_if_there(path, from->path, tokenizer_files[i], error), fail);
+    LS_TRY_GOTO(status, write_tokenizer_config(path, from, max_length, error), fail);
+    LS_TRY_GOTO(status, write_weights(path, executor, assembly, error), fail);
+    return LS_OK;
+fail:
+    /* Weights without their configuration, or the reverse, are no model. */
+    (void)remove_files(path, is_of_a_model, NULL);
+    return status;
+}

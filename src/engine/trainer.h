@@ -1,0 +1,37 @@
+/* One training step after the other on one device. */
+#ifndef LS_ENGINE_TRAINER_H
+#define LS_ENGINE_TRAINER_H
+
+#include "data/batch.h"
+#include "engine/assembly.h"
+#include "engine/executor.h"
+#include "optimizers/schedule.h"
+
+typedef struct ls_trainer ls_trainer;
+
+typedef struct ls_trainer_options {
+    const ls_assembly *assembly; /* borrowed, like the device */
+    ls_device *device;
+    int64_t leaf_size;
+    uint64_t seed;
+    ls_schedule schedule;
+    double beta1,
+        beta2; /* of the optimizer, for its bias corrections (as floats, as it has them) */
+} ls_trainer_options;
+
+ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options,
+                         ls_error *error) LS_MUST_CHECK;
+void ls_trainer_free(ls_trainer *trainer); /* NULL is allowed */
+ls_executor *ls_trainer_executor(ls_trainer *trainer);
+
+typedef struct ls_step_result {
+    double loss; /* mean over the batch's samples */
+    double gradient_norm, learning_rate;
+} ls_step_result;
+
+/* Step number `step` (from 1) on `batch`. LS_NOT_FINITE if loss or gradient norm is not finite:
+ * nothing was updated then. Allocates nothing. */
+ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *batch,
+                          ls_step_result *result, ls_error *error) LS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,72 @@
+/* One parameter's AdamW update, in place (Loshchilov and Hutter 2019). */
+#include "ops/check.h"
+#include "ops/definitions.h"
+#include "ops/ops.h"
+
+enum {
+    PARAMETER,
+    GRADIENT,
+    FIRST,
+    SECOND,
+    RATE,
+    CORRECTION1,
+    CORRECTION2,
+    CLIP,
+    PROCEED,
+    TOUCHED,
+    INPUTS
+};
+
+ls_status ls_adamw_op(ls_program *program, const ls_inputs *inputs, ls_adamw_operands operands,
+                      const ls_gradient_norm_results *norm, ls_error *error)
+{
+    ls_op op =
+        ls_op_of(LS_OP_ADAMW, LS_SEGMENT_UPDATE, ls_value_of(program, operands.parameter)->name);
+    op.inputs[PARAMETER] = operands.parameter;
+    op.inputs[GRADIENT] = operands.gradient;
+    op.inputs[FIRST] = operands.first_moment;
+    op.inputs[SECOND] = operands.second_moment;
+    op.inputs[RATE] = inputs->learning_rate;
+    op.inputs[CORRECTION1] = inputs->correction1;
+    op.inputs[CORRECTION2] = inputs->correction2_root;
+    op.inputs[CLIP] = norm->clip_factor;
+    op.inputs[PROCEED] = norm->proceed;
+    const ls_value *gradient = ls_value_of(program, operands.gradient);
+    if (gradient->row_sparse) op.inputs[TOUCHED] = gradient->touched;
+    op.outputs[0] = operands.parameter;
+    op.outputs[1] = operands.first_moment;
+    op.outputs[2] = operands.second_moment;
+    op.attributes.beta1 = operands.beta1;
+    op.attributes.beta2 = operands.beta2;
+    op.attributes.epsilon = operands.epsilon;
+    op.attributes.weight_decay = operands.weight_decay;
+    return ls_program_op(program, &op, error);
+}
+
+static ls_status adamw_check(const ls_program *program, const ls_op *op, ls_error *error)
+{
+    LS_TRY(ls_check_like(program, op, op->inputs[FIRST], op->inputs[PARAMETER], error));
+    LS_TRY(ls_check_like(program, op, op->inputs[SECOND], op->inputs[PARAMETER], error));
+    for (int i = RATE; i <= PROCEED; i++)
+        LS_TRY(ls_check_shape(program, op, op->inputs[i], LS_F32, 0, NULL, error));
+    LS_TRY(ls_check_host(program, op, op->inputs[TOUCHED], error));
+    if (ls_value_of(program, op->inputs[GRADIENT])->parameter == op->inputs[PARAMETER])
+        return LS_OK;
+    return ls_fail(error, LS_INTERNAL, "program: %s (adamw): the gradient is another parameter's",
+                   op->name);
+}
+
+static ls_cost adamw_cost(const ls_program *program, const ls_op *op, const ls_extents *extents)
+{
+    double elements = ls_elements_of(program, op->inputs[PARAMETER], extents);
+    return ls_cost_of(program, op, extents, 14 * elements);
+}
+
+const ls_op_definition ls_op_definition_ADAMW = {
+    .kind = LS_OP_ADAMW,
+    .inputs = INPUTS,
+    .outputs = 3,
+    .optional_inputs = 1u << TOUCHED,
+    .check = adamw_check,
+    .cost = adamw_cost,
+};

@@ -1,0 +1,215 @@
+/* A training step as data: a list of ops in execution order over values.
+ *
+ * Models build the forward part, the gradient pass and the optimizer add to it, a strategy rewrites
+ * it, the planner gives every value a place, the engine runs it. Nothing here computes. */
+#ifndef LS_PROGRAM_PROGRAM_H
+#define LS_PROGRAM_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/activation.h"
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/text.h"
+
+/* --- sizes --------------------------------------------------------------------------------------
+ * Two sizes change from pass to pass; everything else is constant. Memory is planned for their
+ * capacities, a pass runs with the actual ones. */
+typedef enum ls_symbol {
+    LS_SYMBOL_NONE,
+    LS_SYMBOL_TOKENS,    /* T: tokens of a pass */
+    LS_SYMBOL_SEQUENCES, /* S: samples of a pass */
+    LS_SYMBOL_COUNT
+} ls_symbol;
+
+typedef struct ls_extents {
+    int64_t size[LS_SYMBOL_COUNT]; /* size[LS_SYMBOL_NONE] is 1 */
+} ls_extents;
+
+/* factor * symbol + constant elements. */
+typedef struct ls_dimension {
+    ls_symbol symbol;
+    int64_t factor, constant;
+} ls_dimension;
+
+static inline ls_dimension ls_fixed(int64_t size)
+{
+    return (ls_dimension){LS_SYMBOL_NONE, 0, size};
+}
+static inline ls_dimension ls_per(ls_symbol symbol)
+{
+    return (ls_dimension){symbol, 1, 0};
+}
+static inline int64_t ls_dimension_size(ls_dimension dimension, const ls_extents *extents)
+{
+    return dimension.factor * extents->size[dimension.symbol] + dimension.constant;
+}
+
+/* --- values ---------------------------------------------------------------------------------- */
+typedef enum ls_dtype { LS_F32, LS_F64, LS_I32, LS_U8, LS_DTYPE_COUNT } ls_dtype;
+
+typedef enum ls_role {
+    LS_ROLE_PARAMETER,       /* lives as long as the run */
+    LS_ROLE_GRADIENT,        /* of a parameter: lives through all passes of a step */
+    LS_ROLE_OPTIMIZER_STATE, /* lives as long as the run */
+    LS_ROLE_ACTIVATION,      /* from the op that writes it to the last that reads it */
+    LS_ROLE_INPUT,           /* written by the host before a pass or a step */
+    LS_ROLE_SCALAR,          /* small results of a step, read by the host after it */
+    LS_ROLE_COUNT
+} ls_role;
+
+/* Where a value's bytes lie. */
+typedef enum ls_space {
+    LS_SPACE_DEVICE,
+    LS_SPACE_HOST, /* read while an op is enqueued: schedules */
+    LS_SPACE_COUNT
+} ls_space;
+
+typedef int32_t ls_value_id;
+enum { LS_NO_VALUE = -1, LS_MAX_RANK = 4 };
+
+typedef struct ls_value {
+    const char *name;
+    ls_dtype dtype;
+    ls_role role;
+    ls_space space;
+    int rank; /* 0: one element */
+    ls_dimension shape[LS_MAX_RANK];
+    ls_value_id storage; /* the value whose bytes this one overwrites, or itself */
+
+    ls_value_id parameter; /* gradients and optimizer state: whose, LS_NO_VALUE else */
+
+    /* Parameters only. */
+    int unit;            /* embeddings 0, layer i is 1 + i, the head is the last one */
+    bool decay;          /* weight decay applies (not to biases and layer norms) */
+    bool row_sparse;     /* an embedding table: its gradient holds touched rows only */
+    ls_value_id touched; /* row_sparse: the input that lists the touched rows, LS_NO_VALUE else */
+} ls_value;
+
+/* --- ops ------------------------------------------------------------------------------------- */
+/* Every op: its name in prints. One file each in ops/, one function each in a device's table. */
+#define LS_OP_LIST(X)                                                                              \
+    X(EMBEDDING, "embedding")                                                                      \
+    X(EMBEDDING_GRADIENT, "embedding_gradient")                                                    \
+    X(LAYER_NORM, "layer_norm")                                                                    \
+    X(LAYER_NORM_BACKWARD, "layer_norm_backward")                                                  \
+    X(LAYER_NORM_SUMS, "layer_norm_sums")                                                          \
+    X(LINEAR, "linear")                                                                            \
+    X(LINEAR_INPUT_GRADIENT, "linear_input_gradient")                                              \
+    X(WEIGHT_GRADIENT, "weight_gradient")                                                          \
+    X(COLUMN_SUMS, "column_sums")                                                                  \
+    X(ACTIVATION_BACKWARD, "activation_backward")                                                  \
+    X(ATTENTION, "attention")                                                                      \
+    X(ATTENTION_BACKWARD, "attention_backward")                                                    \
+    X(DROPOUT, "dropout")                                                                          \
+    X(SELECT_FIRST, "select_first")                                                                \
+    X(SELECT_FIRST_BACKWARD, "select_first_backward")                                              \
+    X(CLASSIFIER_LOSS, "classifier_loss")                                                          \
+    X(SQUARED_NORM, "squared_norm")                                                                \
+    X(GRADIENT_NORM, "gradient_norm")                                                              \
+    X(ADAMW, "adamw")
+
+typedef enum ls_op_kind {
+#define LS_OP_ENUM(name, text) LS_OP_##name,
+    LS_OP_LIST(LS_OP_ENUM)
+#undef LS_OP_ENUM
+        LS_OP_COUNT
+} ls_op_kind;
+
+/* The pass is run once for each group of consecutive samples, the exchange and the update once a
+ * step. */
+typedef enum ls_segment {
+    LS_SEGMENT_PASS,
+    LS_SEGMENT_EXCHANGE,
+    LS_SEGMENT_UPDATE,
+    LS_SEGMENT_COUNT
+} ls_segment;
+
+/* What an op needs beside its operands; ops/<op>.c says which fields it reads. */
+typedef struct ls_attributes {
+    uint32_t site; /* names the op for random numbers: kept by every rewrite */
+    float dropout; /* probability */
+    float epsilon; /* layer norm, optimizer */
+    ls_activation activation;
+    bool accumulate; /* the chain goes on from what the output holds */
+    int64_t heads, head_size, max_positions;
+    int64_t first_block, elements; /* squared_norm: where its blocks begin in the list of all */
+    float beta1, beta2, weight_decay, max_norm;
+} ls_attributes;
+
+enum { LS_MAX_INPUTS = 12, LS_MAX_OUTPUTS = 4 };
+
+typedef struct ls_op {
+    ls_op_kind kind;
+    ls_segment segment;
+    const char *name;                  /* "layer.3.attention.query": where in the model it stands */
+    ls_value_id inputs[LS_MAX_INPUTS]; /* LS_NO_VALUE: an optional operand is left out */
+    ls_value_id outputs[LS_MAX_OUTPUTS];
+    ls_attributes attributes;
+} ls_op;
+
+typedef struct ls_cost {
+    double flops; /* a multiply and an add are two */
+    double bytes; /* read and written, each operand once */
+} ls_cost;
+
+struct ls_gradient_pass;
+typedef struct ls_program ls_program;
+
+/* The rules of one kind of op. */
+typedef struct ls_op_definition {
+    ls_op_kind kind;
+    int inputs, outputs;      /* operands it has, optional ones included */
+    uint32_t optional_inputs; /* bit i: input i may be LS_NO_VALUE */
+    /* Shapes and dtypes of the operands fit together; LS_INTERNAL if not. */
+    ls_status (*check)(const ls_program *program, const ls_op *op, ls_error *error);
+    /* Append the ops that carry the outputs' gradients to the inputs; NULL: it has none. */
+    ls_status (*gradient)(struct ls_gradient_pass *pass, const ls_op *op, ls_error *error);
+    ls_cost (*cost)(const ls_program *program, const ls_op *op, const ls_extents *extents);
+} ls_op_definition;
+
+struct ls_program {
+    ls_arena arena; /* names */
+    ls_value *values;
+    ls_op *ops;
+    int32_t value_count, op_count;
+    size_t value_capacity, op_capacity;
+    const ls_op_definition *const *definitions; /* [LS_OP_COUNT], see ops/registry.h */
+    int32_t gradient_slots; /* partial sums that each gradient holds between passes */
+    bool training;
+};
+
+ls_status ls_program_new(ls_program **out, const ls_op_definition *const *definitions,
+                         ls_error *error) LS_MUST_CHECK;
+void ls_program_free(ls_program *program);
+
+/* Append a value; the name is printf-style. `template` gives everything but name and storage. */
+ls_status ls_program_value(ls_program *program, ls_value_id *out, ls_value template,
+                           ls_error *error, const char *name, ...) LS_PRINTF(5, 6) LS_MUST_CHECK;
+/* Append an op; `name` is copied. */
+ls_status ls_program_op(ls_program *program, const ls_op *op, ls_error *error) LS_MUST_CHECK;
+/* An op with every operand left out. */
+ls_op ls_op_of(ls_op_kind kind, ls_segment segment, const char *name);
+
+static inline const ls_value *ls_value_of(const ls_program *program, ls_value_id id)
+{
+    return &program->values[id];
+}
+int64_t ls_value_elements(const ls_value *value, const ls_extents *extents);
+int64_t ls_value_bytes(const ls_value *value, const ls_extents *extents);
+ls_value_id ls_program_find(const ls_program *program, const char *name); /* or LS_NO_VALUE */
+
+int ls_dtype_bytes(ls_dtype dtype);
+const char *ls_dtype_name(ls_dtype dtype);
+const char *ls_role_name(ls_role role);
+const char *ls_op_name(ls_op_kind kind);
+
+/* Every op's operands exist, are written before they are read, overwrite only what is not read
+ * later, and pass the op's own check. LS_INTERNAL names the op: a rewrite is wrong. */
+ls_status ls_program_verify(const ls_program *program, ls_error *error) LS_MUST_CHECK;
+
+/* One line a value, one line an op. */
+ls_status ls_program_print(const ls_program *program, ls_text *text, ls_error *error) LS_MUST_CHECK;
+
+#endif

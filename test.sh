@@ -1,0 +1,185 @@
+#!/usr/bin/env bash
+# Build and test Lockstep. Installs the Debian packages that are missing, as root or through sudo.
+#
+# Usage:
+#   ./test.sh            everything that needs no PyTorch (about ten minutes)
+#   ./test.sh peers      against PyTorch and Transformers, in a virtual environment made here
+#   ./test.sh long       accuracy over five seeds, minutes of fuzzing for each target
+#   ./test.sh PART...    single parts: see the list of each tier below
+#
+# A failing part does not stop the next ones. Logs are in build/test-logs. The last line says
+# "N passed, N failed", counting single tests; the exit status is 1 if anything failed.
+set -uo pipefail
+cd "$(dirname "$0")"
+
+normal_parts="packages format lint build symbols unit cli clang sanitize cli-sanitize thread fuzz install"
+peers_parts="packages build venv fetch peers"
+long_parts="packages build venv fetch long-peers long-fuzz"
+
+jobs=$(nproc)
+logs=build/test-logs
+asan=build/address-undefined
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
+
+passed=0
+failed=0
+failed_parts=()
+
+# A part's result counts as one test unless the part itself reports "count PASSED FAILED".
+count() {
+    echo "$1 $2" >>"$logs/counts"
+}
+
+# The summary lines of ctest and of our own runners, as counts.
+count_from() {
+    local summary
+    summary=$(sed -nE -e 's/^.*tests passed, ([0-9]+) tests failed out of ([0-9]+).*$/\2 \1/p' "$1" | tail -n 1)
+    if [[ -n $summary ]]; then
+        count $((${summary% *} - ${summary#* })) "${summary#* }"
+        return
+    fi
+    summary=$(sed -nE -e 's/^([0-9]+) passed, ([0-9]+) failed.*$/\1 \2/p' "$1" | tail -n 1)
+    if [[ -n $summary ]]; then count $summary; fi
+}
+
+counted() {
+    local output=$logs/output status=0
+    "$@" >"$output" 2>&1 || status=$?
+    cat "$output"
+    count_from "$output"
+    return $status
+}
+
+run_part() {
+    local name=$1 start=$SECONDS status=0 part_passed=0 part_failed=0 good bad
+    local log=$logs/$name.log
+    : >"$logs/counts"
+    ("part_${name//-/_}") >"$log" 2>&1 || status=$?
+    while read -r good bad; do
+        part_passed=$((part_passed + good))
+        part_failed=$((part_failed + bad))
+    done <"$logs/counts"
+    if [[ $part_failed -eq 0 && $status -ne 0 ]]; then part_failed=1; fi
+    if [[ $part_failed -eq 0 && $part_passed -eq 0 ]]; then part_passed=1; fi
+    passed=$((passed + part_passed))
+    failed=$((failed + part_failed))
+    if [[ $status -eq 0 && $part_failed -eq 0 ]]; then
+        printf 'ok      %-13s %5d s  %d\n' "$name" $((SECONDS - start)) "$part_passed"
+    else
+        failed_parts+=("$name")
+        printf 'FAILED  %-13s %5d s  %d of %d, %s\n' "$name" $((SECONDS - start)) "$part_failed" \
+            $((part_passed + part_failed)) "$log"
+        tail -n 40 "$log" | sed 's/^/    /'
+    fi
+}
+
+part_packages() { tools/install-packages.sh build fetch test; }
+part_format() { make format-check; }
+part_lint() { make lint; }
+part_build() { make -j"$jobs" all; }
+part_symbols() { tools/check-symbols.sh build; }
+part_cli() { counted tools/run-cli-tests.sh; }
+part_venv() { tools/make-venv.sh; }
+part_fetch() { tools/fetch.py model && tools/fetch.py rt-polarity; }
+
+part_unit() { make -j"$jobs" tests && counted make test; }
+
+part_clang() {
+    make -j"$jobs" CC=clang BUILD=build/clang all tests && counted make CC=clang BUILD=build/clang test
+}
+
+part_sanitize() {
+    make -j"$jobs" SANITIZE=address,undefined all tests && counted make SANITIZE=address,undefined test
+}
+
+part_cli_sanitize() {
+    make -j"$jobs" SANITIZE=address,undefined all && counted tools/run-cli-tests.sh --build "$asan"
+}
+
+# Only folders that start threads: the thread sanitizer is slow.
+part_thread() {
+    local folders='base|comm|data|devices|engine' programs runner=()
+    programs=$(find tests/unit -name 'test_*.c' | grep -E "^tests/unit/($folders)/" |
+        sed -e 's|^tests/unit/|build/thread/tests/|' -e 's|\.c$||')
+    # The sanitizer's memory layout does not bear a randomised address space on every kernel.
+    if setarch -R true 2>/dev/null; then runner=(setarch -R); fi
+    make -j"$jobs" SANITIZE=thread $programs build/thread/CTestTestfile.cmake &&
+        cd build/thread && logs=../test-logs && counted "${runner[@]}" \
+        ctest --output-on-failure -R "^($folders)/"
+}
+
+fuzz_for() {
+    compgen -G 'tests/fuzz/fuzz_*.c' >/dev/null || { echo "no fuzz targets" && return 1; }
+    make -j"$jobs" fuzz && counted tools/run-fuzz.sh "$1"
+}
+
+part_fuzz() { fuzz_for 5; }
+part_long_fuzz() { fuzz_for 300; }
+
+# Install below a staging folder and build the example as a user of the library would.
+part_install() {
+    # Global within the part's subshell: the trap runs when that ends.
+    stage=$(mktemp -d) || return 1
+    trap 'rm -rf "$stage"' EXIT
+    make -s install DESTDIR="$stage" PREFIX=/usr || return 1
+    export PKG_CONFIG_PATH=$stage/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$stage
+    pkg-config --exists --print-errors lockstep || return 1
+    "$stage/usr/bin/lockstep" --version || return 1
+    cc -std=c17 -Wall -Wextra -Werror $(pkg-config --cflags lockstep) -o "$stage/finetune" \
+        examples/finetune.c $(pkg-config --libs lockstep) || return 1
+    source tests/cli/common.bash
+    write_reviews "$stage/train.tsv" 64 1
+    LD_LIBRARY_PATH=$stage/usr/lib "$stage/finetune" tests/data/tiny-bert "$stage/train.tsv" \
+        "$stage/output" || return 1
+    test -s "$stage/output/model.safetensors" -a -s "$stage/output/config.json"
+}
+
+# Each script is one test: 0 passed, 77 skipped with the reason on its last line.
+run_peers() {
+    local python script status good=0 bad=0
+    python=$(tools/make-venv.sh) || return 1
+    export LOCKSTEP=$PWD/build/lockstep MODEL=$PWD/.cache/all-MiniLM-L6-v2 REVIEWS=$PWD/.cache/rt-polarity
+    export HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
+    for script in "$@"; do
+        status=0
+        echo "--- $script"
+        "$python" "$script" || status=$?
+        case $status in
+        0) good=$((good + 1)) ;;
+        77) echo "skipped $script" ;;
+        *) bad=$((bad + 1)) && echo "FAILED $script" ;;
+        esac
+    done
+    count $good $bad
+    [[ $bad -eq 0 && $good -gt 0 ]]
+}
+
+part_peers() { run_peers tests/peers/check_*.py; }
+part_long_peers() { run_peers tests/peers/long_*.py; }
+
+case ${1:-normal} in
+normal) read -ra parts <<<"$normal_parts" ;;
+peers) read -ra parts <<<"$peers_parts" ;;
+long) read -ra parts <<<"$long_parts" ;;
+*) parts=("$@") ;;
+esac
+for part in "${parts[@]}"; do
+    if ! declare -F "part_${part//-/_}" >/dev/null; then
+        echo "test.sh: no part '$part'; there are $normal_parts, and the tiers peers and long" >&2
+        exit 2
+    fi
+done
+
+mkdir -p "$logs"
+for part in "${parts[@]}"; do
+    run_part "$part"
+done
+if [[ ${#failed_parts[@]} -gt 0 ]]; then
+    echo "failed: ${failed_parts[*]}, after $SECONDS s"
+else
+    echo "all parts passed after $SECONDS s"
+fi
+echo "$passed passed, $failed failed"
+[[ $failed -eq 0 ]]

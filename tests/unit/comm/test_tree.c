@@ -1,0 +1,157 @@
+/* The order of addition: every way to cut a batch into ranks and passes adds the same tree. */
+#include "testing.h"
+
+#include "comm/tree.h"
+
+/* The definition: a node covers 2^level leaves, absent ones are skipped. Sums are told apart by a
+ * hash that is neither commutative nor associative. */
+static uint64_t join(uint64_t older, uint64_t newer)
+{
+    return (older * 0x9E3779B97F4A7C15ull + newer) ^ (older >> 29);
+}
+
+static uint64_t leaf_value(int64_t leaf)
+{
+    return (uint64_t)(leaf + 1) * 0xD1B54A32D192ED03ull;
+}
+
+static uint64_t defined_sum(int64_t first, int level, int64_t total)
+{
+    if (level == 0) return leaf_value(first);
+    int64_t half = (int64_t)1 << (level - 1);
+    uint64_t left = defined_sum(first, level - 1, total);
+    if (first + half >= total) return left;
+    return join(left, defined_sum(first + half, level - 1, total));
+}
+
+static int levels(int64_t total)
+{
+    int level = 0;
+    while (((int64_t)1 << level) < total)
+        level++;
+    return level;
+}
+
+static void one_rank_ends_with_the_tree_of_the_definition(void **state)
+{
+    (void)state;
+    for (int64_t total = 1; total <= 70; total++) {
+        ls_tree_range range = {0, total, total};
+        ls_tree_stack stack = {0};
+        uint64_t sums[LS_MAX_SLOTS];
+        int top = 0;
+        for (int64_t leaf = 0; leaf < total; leaf++) {
+            sums[top++] = leaf_value(leaf);
+            int merges = ls_tree_push(&stack, range, leaf, leaf + 1 < total ? leaf + 1 : -1);
+            for (; merges > 0; merges--, top--)
+                sums[top - 2] = join(sums[top - 2], sums[top - 1]);
+            assert_int_equal(top, stack.depth);
+        }
+        assert_int_equal(top, 1);
+        assert_true(sums[0] == defined_sum(0, levels(total), total));
+    }
+}
+
+typedef struct root {
+    uint64_t sum;
+    int64_t first, last; /* its leaves */
+} root;
+
+static void merge_newest(root *roots, int *top, int merges)
+{
+    for (; merges > 0; merges--, (*top)--) {
+        root newer = roots[*top - 1], *older = &roots[*top - 2];
+        *older = (root){join(older->sum, newer.sum), older->first, newer.last};
+    }
+}
+
+/* What each rank cannot join itself, pushed on in rank order by the same rule, is the same sum. */
+static void ranks_hold_roots_of_the_same_tree(void **state)
+{
+    (void)state;
+    for (int64_t total = 1; total <= 33; total++) {
+        for (int64_t ranks = 1; ranks <= total && ranks <= 16; ranks++) {
+            root roots[256], across[256];
+            int count = 0, top = 0;
+            for (int64_t rank = 0; rank < ranks; rank++) {
+                ls_tree_range range = {rank * total / ranks, (rank + 1) * total / ranks, total};
+                ls_tree_stack stack = {0};
+                int before = count;
+                for (int64_t leaf = range.begin; leaf < range.end; leaf++) {
+                    roots[count++] = (root){leaf_value(leaf), leaf, leaf};
+                    int64_t next = leaf + 1 < range.end ? leaf + 1 : -1;
+                    merge_newest(roots, &count, ls_tree_push(&stack, range, leaf, next));
+                }
+                assert_int_equal(count - before, stack.depth);
+                if (total == 16) assert_true(stack.depth <= 3);
+            }
+            ls_tree_range whole = {0, total, total};
+            ls_tree_stack stack = {0};
+            for (int i = 0; i < count; i++) {
+                across[top++] = roots[i];
+                int64_t next = i + 1 < count ? roots[i + 1].first : -1;
+                merge_newest(across, &top, ls_tree_push(&stack, whole, roots[i].last, next));
+            }
+            assert_int_equal(top, 1);
+            assert_true(across[0].sum == defined_sum(0, levels(total), total));
+        }
+    }
+}
+
+/* A table row that only some leaves touch: the same tree with the other leaves skipped. */
+static uint64_t sparse_sum(int64_t first, int level, int64_t total, uint32_t touched, int *found)
+{
+    if (level == 0) {
+        *found = first < total && (touched >> first & 1);
+        return *found ? leaf_value(first) : 0;
+    }
+    int64_t half = (int64_t)1 << (level - 1);
+    int left_found = 0, right_found = 0;
+    uint64_t left = sparse_sum(first, level - 1, total, touched, &left_found);
+    uint64_t right = sparse_sum(first + half, level - 1, total, touched, &right_found);
+    *found = left_found || right_found;
+    return left_found && right_found ? join(left, right) : left_found ? left : right;
+}
+
+static void rows_skip_the_leaves_that_do_not_touch_them(void **state)
+{
+    (void)state;
+    int64_t total = 11;
+    for (uint32_t touched = 1; touched < 1u << 11; touched++) {
+        ls_tree_range range = {0, total, total};
+        ls_tree_stack stack = {0};
+        uint64_t sums[LS_MAX_SLOTS];
+        int top = 0, found;
+        for (int64_t leaf = 0; leaf < total; leaf++) {
+            if (!(touched >> leaf & 1)) continue;
+            uint32_t later = touched >> leaf >> 1;
+            int64_t next = later ? leaf + 1 + __builtin_ctz(later) : -1;
+            sums[top++] = leaf_value(leaf);
+            for (int merges = ls_tree_push(&stack, range, leaf, next); merges > 0; merges--, top--)
+                sums[top - 2] = join(sums[top - 2], sums[top - 1]);
+        }
+        assert_int_equal(top, 1);
+        assert_true(sums[0] == sparse_sum(0, levels(total), total, touched, &found));
+    }
+}
+
+static void slots_are_what_waits_between_passes(void **state)
+{
+    (void)state;
+    ls_tree_range eight = {0, 8, 8};
+    assert_int_equal(ls_tree_slots(eight, 32, 4, 32), 1);
+    assert_int_equal(ls_tree_slots(eight, 32, 4, 16), 1);
+    assert_int_equal(ls_tree_slots(eight, 32, 4, 4), 3);
+    assert_int_equal(ls_tree_slots(eight, 32, 4, 2), 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_rank_ends_with_the_tree_of_the_definition),
+        cmocka_unit_test(ranks_hold_roots_of_the_same_tree),
+        cmocka_unit_test(rows_skip_the_leaves_that_do_not_touch_them),
+        cmocka_unit_test(slots_are_what_waits_between_passes),
+    };
+    return cmocka_run_group_tests_name("tree", tests, NULL, NULL);
+}
