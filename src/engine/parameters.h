@@ -22,8 +22,8 @@ void ls_parameters_notes_deinit(ls_parameters_notes *notes);
 
 /* Read every parameter under any of the names it has had (with or without the body's prefix, old
  * gamma and beta), as fp32. A missing body tensor, a wrong shape and a value that is not finite are
- * LS_INVALID, a dtype that is no float LS_UNSUPPORTED; all name the tensor. What a new head needs is
- * drawn from `seed`. */
+ * LS_INVALID, a dtype that is no float LS_UNSUPPORTED; all name the tensor. What a new head needs
+ * is drawn from `seed`. */
 ls_status ls_parameters_load(ls_executor *executor, const ls_assembly *assembly,
                              const ls_weights *weights, uint64_t seed, ls_parameters_notes *notes,
                              ls_error *error) LS_MUST_CHECK;
