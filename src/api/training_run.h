@@ -3,6 +3,8 @@
 #define LS_API_TRAINING_RUN_H
 
 #include "api/session.h"
+#include "data/reader.h"
+#include "data/sampler.h"
 #include "engine/evaluator.h"
 #include "engine/memory.h"
 #include "engine/trainer.h"
@@ -20,11 +22,14 @@ typedef struct ls_training_run {
     ls_trainer *trainer;
     ls_evaluator *evaluator;
     int64_t *confusion;
+    ls_sampler *sampler;
+    ls_reader *reader; /* of the batches of all steps */
     ls_metrics *metrics;
     int64_t steps_per_epoch, total_steps;
 } ls_training_run;
 
-/* Everything that can fail on bad input, before anything in the output folder is changed. */
+/* Everything that can fail on bad input or for want of memory, before anything in the output folder
+ * is changed. */
 ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
                                const ls_callbacks *callbacks, const ls_sources *sources,
                                ls_error *error) LS_MUST_CHECK;
