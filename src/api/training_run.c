@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/run_record.h"
 #include "base/alloc.h"
@@ -68,6 +67,7 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
         ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
                                    run->validation, run->test);
     LS_TRY(ls_run_programs_make(&run->programs, &memory, run->session.device, error));
+    LS_TRY(ls_parameters_check(&run->programs.training, run->session.folder.weights, error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
     run->used.max_length = run->session.max_length;
@@ -126,37 +126,7 @@ static ls_status load_weights(ls_training_run *run, ls_error *error)
     return status;
 }
 
-ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
-                               const ls_callbacks *callbacks, unsigned command, ls_error *error)
-{
-    ls_status status;
-    *run = (ls_training_run){.used = *options};
-    LS_TRY(ls_session_open(&run->session, options, callbacks, command, DEFAULT_MAX_LENGTH, error));
-    if (options->output)
-        LS_TRY_GOTO(status, ls_output_check(options->output, &run->made_output, error), fail);
-    LS_TRY_GOTO(status, open_datasets(run, error), fail);
-    plan_steps(run);
-    LS_TRY_GOTO(status, make_programs(run, error), fail);
-    LS_TRY_GOTO(status, make_trainer(run, error), fail);
-    LS_TRY_GOTO(status, load_weights(run, error), fail);
-    return LS_OK;
-fail:
-    ls_training_run_close(run);
-    return status;
-}
-
-ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources, ls_error *error)
-{
-    const char *output = run->session.options->output;
-    run->sources = sources;
-    LS_TRY(ls_output_clear(output, error));
-    LS_TRY(ls_metrics_open(&run->metrics, output, false, error));
-    run->made_output = false; /* it holds something now */
-    return ls_training_run_record(run, false, error);
-}
-
-ls_status ls_training_run_reader(ls_training_run *run, ls_sampler **sampler, ls_reader **reader,
-                                 ls_error *error)
+static ls_status start_reading(ls_training_run *run, ls_error *error)
 {
     ls_sampler_options order = {
         .count = ls_dataset_count(run->train),
@@ -165,14 +135,53 @@ ls_status ls_training_run_reader(ls_training_run *run, ls_sampler **sampler, ls_
         .leaf_size = (int32_t)run->used.leaf_size,
         .seed = run->used.seed,
     };
-    LS_TRY(ls_sampler_new(sampler, &order, error));
-    ls_reader_options reading = {.dataset = run->train, .sampler = *sampler};
-    return ls_reader_new(reader, &reading, error);
+    LS_TRY(ls_sampler_new(&run->sampler, &order, error));
+    ls_reader_options reading = {.dataset = run->train, .sampler = run->sampler};
+    return ls_reader_new(&run->reader, &reading, error);
+}
+
+ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
+                               const ls_callbacks *callbacks, unsigned command, ls_error *error)
+{
+    ls_status status;
+    *run = (ls_training_run){.used = *options};
+    LS_TRY(ls_session_open(&run->session, options, callbacks, command, DEFAULT_MAX_LENGTH, error));
+    if (options->output)
+        LS_TRY_GOTO(status,
+                    ls_output_check(options->output, options->model, &run->made_output, error),
+                    fail);
+    LS_TRY_GOTO(status, open_datasets(run, error), fail);
+    plan_steps(run);
+    LS_TRY_GOTO(status, make_programs(run, error), fail);
+    LS_TRY_GOTO(status, make_trainer(run, error), fail);
+    LS_TRY_GOTO(status, load_weights(run, error), fail);
+    LS_TRY_GOTO(status, start_reading(run, error), fail);
+    return LS_OK;
+fail:
+    ls_training_run_close(run);
+    return status;
+}
+
+/* A former run's files go, the first of this run's appear; or, if the disk is full, none. */
+ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources, ls_error *error)
+{
+    const char *output = run->session.options->output;
+    run->sources = sources;
+    LS_TRY(ls_output_clear(output, error));
+    ls_status status = ls_metrics_open(&run->metrics, output, false, error);
+    if (status == LS_OK) status = ls_training_run_record(run, false, error);
+    if (status == LS_OK)
+        run->made_output = 0;
+    else
+        (void)ls_output_clear(output, NULL);
+    return status;
 }
 
 void ls_training_run_close(ls_training_run *run)
 {
     ls_metrics_free(run->metrics);
+    ls_reader_free(run->reader);
+    ls_sampler_free(run->sampler);
     ls_evaluator_free(run->evaluator);
     ls_trainer_free(run->trainer);
     ls_run_programs_deinit(&run->programs);
@@ -181,7 +190,8 @@ void ls_training_run_close(ls_training_run *run)
     ls_dataset_free(run->train);
     ls_dataset_free(run->validation);
     ls_dataset_free(run->test);
-    if (run->made_output) rmdir(run->session.options->output);
+    if (run->session.options->output)
+        ls_output_unmake(run->session.options->output, run->made_output);
     ls_session_close(&run->session);
 }
 
