@@ -205,8 +205,8 @@ const char *ls_dtype_name(ls_dtype dtype);
 const char *ls_role_name(ls_role role);
 const char *ls_op_name(ls_op_kind kind);
 
-/* Every op's operands exist, are written before they are read, overwrite only what is not read
- * later, and pass the op's own check. LS_INTERNAL names the op: a rewrite is wrong. */
+/* Every op's operands exist, are written whole before they are read, overwrite only what is not
+ * read later, and pass the op's own check. LS_INTERNAL names the op: a rewrite is wrong. */
 ls_status ls_program_verify(const ls_program *program, ls_error *error) LS_MUST_CHECK;
 
 /* One line a value, one line an op. */
