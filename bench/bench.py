@@ -3,7 +3,7 @@
 
     bench/bench.py [--rounds N] [--steps N] [SECTION...]
 
-Sections: train, inference, gemm, share, price, growth, start, tokenizer (all when none is named).
+Sections: train, inference, gemm, share, price, growth, start, memory, tokenizer (all when none is named).
 Contenders take turns, round after round; both sides' figure is real tokens over seconds of the same
 number of steps after a warm-up, and the median over the rounds. Writes build/bench/results.json and
 prints the tables of docs/performance.md.
@@ -276,6 +276,44 @@ def section_start(context):
     return times
 
 
+def resident(pid):
+    """Resident KiB by kind of mapping, of a process that runs."""
+    sums, kind = {}, None
+    with open(f"/proc/{pid}/smaps", encoding="utf-8") as file:
+        for line in file:
+            head = re.match(r"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \S+ *(.*)$", line)
+            if head:
+                name = head.group(1)
+                kind = "program and libraries" if name.startswith("/") else "heap, stacks and arenas"
+            elif line.startswith("Rss:"):
+                sums[kind] = sums.get(kind, 0) + int(line.split()[1])
+    return sums
+
+
+def section_memory(context):
+    """What a run holds beside its plan: with rows of equal length the plan is used whole."""
+    data = OUT / "equal.tsv"
+    text = " ".join(["film"] * 76)
+    data.write_text("text\tlabel\n" + f"{text}\tyes\n{text}\tno\n" * 400, encoding="utf-8")
+    folder = tempfile.mkdtemp(dir=OUT)
+    command = [BUILD / "lockstep", "train", "--model", context.model, "--train", data, "--output", f"{folder}/run"]
+    process = subprocess.Popen([str(part) for part in command] + ["--max-steps", "1000", "--quiet"])
+    metrics = pathlib.Path(folder) / "run/metrics.jsonl"
+    while not (metrics.exists() and metrics.read_text().count("\n") >= 4):
+        time.sleep(0.05)
+    sums = resident(process.pid)
+    planned = json.loads((pathlib.Path(folder) / "run/run.json").read_text())["planned_bytes"] / 1024
+    process.kill()
+    process.wait()
+    shutil.rmtree(folder)
+    beside = sums["heap, stacks and arenas"] - planned
+    rows = [("planned for the device", f"{planned / 1024:.1f}")]
+    rows += [("tokenizer, rows, batches, stacks", f"{beside / 1024:.1f}")]
+    rows += [("program and libraries", f"{sums['program and libraries'] / 1024:.1f}")]
+    table("Resident memory of a run whose rows all have the longest length", ("part", "MiB"), rows)
+    return {"planned_kib": planned, **sums}
+
+
 def section_tokenizer(context):
     texts = open_texts(context.reviews).read()
     rates = []
@@ -318,8 +356,8 @@ def main():
     if unknown:
         parser.error(f"no section {', '.join(sorted(unknown))}: there are {', '.join(SECTIONS)}")
     OUT.mkdir(parents=True, exist_ok=True)
-    context.model = pathlib.Path(run([ROOT / "tools/fetch.sh", "model"]).strip())
-    context.reviews = pathlib.Path(run([ROOT / "tools/fetch.sh", "rt-polarity"]).strip()) / "train.tsv"
+    context.model = pathlib.Path(run([ROOT / "tools/fetch.py", "model"]).strip())
+    context.reviews = pathlib.Path(run([ROOT / "tools/fetch.py", "rt-polarity"]).strip()) / "train.tsv"
     names = context.sections or list(SECTIONS)
     context.sections = ROOT / "examples/data/debian-sections/train.jsonl"
     results = {"machine": machine(), "rounds": context.rounds}
