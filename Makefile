@@ -46,7 +46,7 @@ TEST_PROGRAMS := $(TEST_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
-.PHONY: all tests test bench-gemm fuzz lint format format-check install clean help stats
+.PHONY: all tests test bench bench-gemm fuzz lint format format-check install clean help
 .SECONDARY:
 
 all: $(BUILD)/lockstep $(BUILD)/liblockstep.so
@@ -54,7 +54,7 @@ all: $(BUILD)/lockstep $(BUILD)/liblockstep.so
 help:
 	@echo 'make            the program and the libraries, in $(BUILD)/'
 	@echo 'make tests      the test programs        make test     run them under ctest'
-	@echo 'make fuzz       the fuzz targets (clang) make bench    the benchmarks'
+	@echo 'make fuzz       the fuzz targets (clang) make bench    against PyTorch, oneDNN, OpenBLAS'
 	@echo 'make lint       includes, sizes, allocations, words    make format   clang-format'
 	@echo 'make install    into PREFIX=$(PREFIX) (DESTDIR is honoured)'
 	@echo 'SANITIZE=address,undefined or SANITIZE=thread builds a variant'
@@ -109,6 +109,9 @@ test: all tests $(BUILD)/CTestTestfile.cmake
 $(BUILD)/bench/%: bench/%.c $(BUILD)/liblockstep.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $^ $(LDLIBS) -ldl
+
+bench: all $(BUILD)/bench/gemm_bench
+	bench/bench.py
 
 bench-gemm: $(BUILD)/bench/gemm_bench
 	$<

@@ -50,6 +50,8 @@ enum {
     LS_COMMAND_INSPECT = 8,
     LS_COMMAND_TOKENIZE = 16,
     LS_COMMAND_PLAN = 32,
+    LS_COMMAND_BENCH_STEP = 64,
+    LS_COMMAND_BENCH_GEMM = 128,
 };
 
 /* One row a setting, for command lines and help texts. */
@@ -137,6 +139,11 @@ LS_API ls_status ls_inspect(const char *path, void (*tensor)(void *, const ls_te
 /* The memory of a run, without allocating it: one line a named part, then the total, as text that
  * ends with a newline; with options->print_program the program too. Free with ls_text_free. */
 LS_API ls_status ls_plan_text(const ls_options *options, char **text, ls_error *error);
+/* Train for options->max_steps (20 if not given) after a warm-up, writing nothing, and print each
+ * kind of op's time, FLOP/s, bytes/s and share of the best product's FLOP/s on the same cores. */
+LS_API ls_status ls_bench_step_text(const ls_options *options, char **text, ls_error *error);
+/* FLOP/s of the matrix products of a step at the shapes of small and base-sized models. */
+LS_API ls_status ls_bench_gemm_text(const ls_options *options, char **text, ls_error *error);
 LS_API void ls_text_free(char *text);
 
 #ifdef __cplusplus

@@ -7,7 +7,7 @@
 #include "api/settings.h"
 #include "base/alloc.h"
 
-static ls_status open_device(ls_session *session, ls_error *error)
+ls_status ls_session_open_device(ls_session *session, ls_error *error)
 {
     const ls_options *options = session->options;
     int64_t threads = options->threads;
@@ -26,7 +26,7 @@ ls_status ls_session_open(ls_session *session, const ls_options *options,
     ls_status status;
     *session = (ls_session){.options = options, .callbacks = callbacks ? callbacks : &silent};
     LS_TRY(ls_options_check(options, command, error));
-    LS_TRY_GOTO(status, open_device(session, error), fail);
+    LS_TRY_GOTO(status, ls_session_open_device(session, error), fail);
     LS_TRY_GOTO(status, ls_model_folder_open(&session->folder, options->model, error), fail);
     int64_t fallback = default_length ? default_length : session->folder.max_length;
     LS_TRY_GOTO(status,

@@ -21,6 +21,8 @@ typedef struct ls_session {
 ls_status ls_session_open(ls_session *session, const ls_options *options,
                           const ls_callbacks *callbacks, unsigned command, int64_t default_length,
                           ls_error *error) LS_MUST_CHECK;
+/* The device alone, as the options say. */
+ls_status ls_session_open_device(ls_session *session, ls_error *error) LS_MUST_CHECK;
 void ls_session_close(ls_session *session); /* safe on an all-zero one and twice */
 
 /* LS_USAGE unless the model has a classification head to evaluate or predict with. */

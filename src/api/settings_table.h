@@ -12,7 +12,7 @@
 #define ABOVE_ZERO DBL_MIN
 #define BELOW_ONE (1.0 - DBL_EPSILON / 2)
 
-#define RUN (LS_COMMAND_TRAIN | LS_COMMAND_PLAN)
+#define RUN (LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP)
 #define INFER (LS_COMMAND_EVALUATE | LS_COMMAND_PREDICT)
 #define EVERY (RUN | INFER | LS_COMMAND_INSPECT | LS_COMMAND_TOKENIZE)
 
@@ -20,7 +20,7 @@
 #define LS_SETTINGS(X) \
     X("model", model, TEXT, EVERY, RUN | INFER | LS_COMMAND_TOKENIZE, "", 0, 0, \
       "Hugging Face model folder; inspect takes a safetensors file too") \
-    X("train", train, TEXT, RUN, LS_COMMAND_TRAIN, "", 0, 0, \
+    X("train", train, TEXT, RUN, LS_COMMAND_TRAIN | LS_COMMAND_BENCH_STEP, "", 0, 0, \
       "TSV, CSV or JSONL file of labelled texts to train on") \
     X("validation", validation, TEXT, RUN, 0, "", 0, 0, \
       "labelled file to evaluate on after each epoch") \
@@ -79,9 +79,9 @@
       "how the work is spread over devices: single") \
     X("devices", devices, INTEGER, RUN | INFER, 0, "1", 1, 4096, \
       "devices to run on") \
-    X("threads", threads, INTEGER, RUN | INFER, 0, "0", 0, 4096, \
+    X("threads", threads, INTEGER, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 4096, \
       "threads of a device; 0: all cores, divided among the devices") \
-    X("device-memory", device_memory, BYTES, RUN | INFER, 0, "0", 0, 9.2e18, \
+    X("device-memory", device_memory, BYTES, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 9.2e18, \
       "bytes that a device may use, such as 600MiB or 2GB; 0: no limit") \
     X("print", print_program, FLAG, LS_COMMAND_PLAN, 0, "false", 0, 0, \
       "print the program of a step too")

@@ -73,8 +73,9 @@ static ls_status write_results(ls_training_run *run, ls_error *error)
     return status;
 }
 
-static ls_status train(ls_training_run *run, ls_error *error)
+static ls_status train(ls_training_run *run, const ls_sources *sources, ls_error *error)
 {
+    LS_TRY(ls_training_run_start(run, sources, error));
     LS_TRY(ls_training_run_steps(run, error));
     LS_TRY(write_results(run, error));
     if (run->test && !run->report.stopped)
@@ -91,8 +92,8 @@ ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
                    const ls_sources *sources, ls_train_report *report, ls_error *error)
 {
     ls_training_run run;
-    LS_TRY(ls_training_run_open(&run, options, callbacks, sources, error));
-    ls_status status = train(&run, error);
+    LS_TRY(ls_training_run_open(&run, options, callbacks, LS_COMMAND_TRAIN, error));
+    ls_status status = train(&run, sources, error);
     if (report) *report = run.report;
     bool stopped = run.report.stopped;
     long long steps = (long long)run.report.steps;

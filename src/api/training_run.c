@@ -22,11 +22,27 @@ static ls_status open_datasets(ls_training_run *run, ls_error *error)
     return LS_OK;
 }
 
+/* Tokens of the longest row that is evaluated; with neither file, room for the training rows. */
+static int64_t longest_evaluated(const ls_dataset *validation, const ls_dataset *test,
+                                 int64_t longest_row)
+{
+    if (!validation && !test) return longest_row;
+    int64_t longest = validation ? ls_dataset_longest(validation) : 1;
+    if (test && ls_dataset_longest(test) > longest) longest = ls_dataset_longest(test);
+    return longest;
+}
+
 ls_run_memory_options ls_training_memory_options(const ls_session *session, int64_t classes,
-                                                 int64_t longest_row,
-                                                 int64_t evaluation_longest_row)
+                                                 const ls_dataset *train,
+                                                 const ls_dataset *validation,
+                                                 const ls_dataset *test)
 {
     const ls_options *options = session->options;
+    int64_t longest_row = train ? ls_dataset_longest(train) : session->max_length;
+    int64_t batch_size = options->batch_size;
+    /* A batch larger than the data is one short batch an epoch. */
+    if (train && batch_size > (int64_t)ls_dataset_count(train))
+        batch_size = ls_dataset_count(train);
     return (ls_run_memory_options){
         .training = {.config = &session->folder.config,
                      .classes = classes,
@@ -37,26 +53,19 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                    .weight_decay = (float)options->weight_decay,
                                    .decay_all = options->weight_decay_all,
                                    .max_norm = (float)options->max_grad_norm},
-                     .batch_size = options->batch_size,
+                     .batch_size = batch_size,
                      .leaf_size = options->leaf_size,
                      .longest_row = longest_row},
         .samples_per_pass = options->samples_per_pass,
-        .evaluation_longest_row = evaluation_longest_row,
+        .evaluation_longest_row = longest_evaluated(validation, test, longest_row),
     };
 }
 
 static ls_status make_programs(ls_training_run *run, ls_error *error)
 {
-    int64_t longest = ls_dataset_longest(run->train), evaluation = longest;
-    if (run->validation || run->test) evaluation = 1;
-    if (run->validation) evaluation = ls_dataset_longest(run->validation);
-    if (run->test && ls_dataset_longest(run->test) > evaluation)
-        evaluation = ls_dataset_longest(run->test);
-    ls_run_memory_options memory = ls_training_memory_options(
-        &run->session, ls_labels_count(run->session.labels), longest, evaluation);
-    /* A batch larger than the data is one short batch an epoch. */
-    if (memory.training.batch_size > (int64_t)ls_dataset_count(run->train))
-        memory.training.batch_size = ls_dataset_count(run->train);
+    ls_run_memory_options memory =
+        ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
+                                   run->validation, run->test);
     LS_TRY(ls_run_programs_make(&run->programs, &memory, run->session.device, error));
     LS_TRY(ls_parameters_check(&run->programs.training, run->session.folder.weights, error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
@@ -131,10 +140,33 @@ static ls_status start_reading(ls_training_run *run, ls_error *error)
     return ls_reader_new(&run->reader, &reading, error);
 }
 
+ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
+                               const ls_callbacks *callbacks, unsigned command, ls_error *error)
+{
+    ls_status status;
+    *run = (ls_training_run){.used = *options};
+    LS_TRY(ls_session_open(&run->session, options, callbacks, command, DEFAULT_MAX_LENGTH, error));
+    if (options->output)
+        LS_TRY_GOTO(status,
+                    ls_output_check(options->output, options->model, &run->made_output, error),
+                    fail);
+    LS_TRY_GOTO(status, open_datasets(run, error), fail);
+    plan_steps(run);
+    LS_TRY_GOTO(status, make_programs(run, error), fail);
+    LS_TRY_GOTO(status, make_trainer(run, error), fail);
+    LS_TRY_GOTO(status, load_weights(run, error), fail);
+    LS_TRY_GOTO(status, start_reading(run, error), fail);
+    return LS_OK;
+fail:
+    ls_training_run_close(run);
+    return status;
+}
+
 /* A former run's files go, the first of this run's appear; or, if the disk is full, none. */
-static ls_status begin_output(ls_training_run *run, ls_error *error)
+ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources, ls_error *error)
 {
     const char *output = run->session.options->output;
+    run->sources = sources;
     LS_TRY(ls_output_clear(output, error));
     ls_status status = ls_metrics_open(&run->metrics, output, false, error);
     if (status == LS_OK) status = ls_training_run_record(run, false, error);
@@ -142,29 +174,6 @@ static ls_status begin_output(ls_training_run *run, ls_error *error)
         run->made_output = 0;
     else
         (void)ls_output_clear(output, NULL);
-    return status;
-}
-
-ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
-                               const ls_callbacks *callbacks, const ls_sources *sources,
-                               ls_error *error)
-{
-    ls_status status;
-    *run = (ls_training_run){.used = *options, .sources = sources};
-    LS_TRY(ls_session_open(&run->session, options, callbacks, LS_COMMAND_TRAIN, DEFAULT_MAX_LENGTH,
-                           error));
-    LS_TRY_GOTO(status, ls_output_check(options->output, options->model, &run->made_output, error),
-                fail);
-    LS_TRY_GOTO(status, open_datasets(run, error), fail);
-    plan_steps(run);
-    LS_TRY_GOTO(status, make_programs(run, error), fail);
-    LS_TRY_GOTO(status, make_trainer(run, error), fail);
-    LS_TRY_GOTO(status, load_weights(run, error), fail);
-    LS_TRY_GOTO(status, start_reading(run, error), fail);
-    LS_TRY_GOTO(status, begin_output(run, error), fail);
-    return LS_OK;
-fail:
-    ls_training_run_close(run);
     return status;
 }
 
@@ -181,7 +190,8 @@ void ls_training_run_close(ls_training_run *run)
     ls_dataset_free(run->train);
     ls_dataset_free(run->validation);
     ls_dataset_free(run->test);
-    ls_output_unmake(run->session.options->output, run->made_output);
+    if (run->session.options->output)
+        ls_output_unmake(run->session.options->output, run->made_output);
     ls_session_close(&run->session);
 }
 

@@ -29,17 +29,22 @@ typedef struct ls_training_run {
 } ls_training_run;
 
 /* Everything that can fail on bad input or for want of memory, before anything in the output folder
- * is changed. */
+ * is changed; without
+ * options->output (benchmarks) there is none. `command`: the LS_COMMAND_ bit to check for. */
 ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
-                               const ls_callbacks *callbacks, const ls_sources *sources,
+                               const ls_callbacks *callbacks, unsigned command,
                                ls_error *error) LS_MUST_CHECK;
+/* Clear the output folder, open metrics.jsonl and write the first run.json. */
+ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
+                                ls_error *error) LS_MUST_CHECK;
 void ls_training_run_close(ls_training_run *run);
 
-/* The assembly options of a run on a model with `classes` and rows of up to `longest_row` tokens.
- */
+/* The assembly options of a run on a model with `classes` on these files. Without training rows
+ * they are taken to be as long as they may be; validation and test may be NULL. */
 ls_run_memory_options ls_training_memory_options(const ls_session *session, int64_t classes,
-                                                 int64_t longest_row,
-                                                 int64_t evaluation_longest_row);
+                                                 const ls_dataset *train,
+                                                 const ls_dataset *validation,
+                                                 const ls_dataset *test);
 
 /* All steps, with an evaluation after each epoch and at the end. */
 ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_CHECK;

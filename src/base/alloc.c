@@ -4,6 +4,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+enum { SMALL_PAGE_BYTES = 4096, HUGE_PAGE_BYTES = 2 << 20 };
 
 static ls_allocation_hook allocation_hook;
 static void *allocation_context;
@@ -71,6 +74,36 @@ ls_status ls_copy_string(char **out, const char *text, ls_error *error)
     LS_TRY(ls_new((void **)out, length, 1, "text", error));
     memcpy(*out, text, length);
     return LS_OK;
+}
+
+/* A multiple of the huge page's size, so that the last part of an arena can be one as well. */
+static size_t whole_pages(size_t bytes)
+{
+    size_t unit = bytes < HUGE_PAGE_BYTES ? SMALL_PAGE_BYTES : HUGE_PAGE_BYTES;
+    return (bytes + unit - 1) / unit * unit;
+}
+
+void *ls_allocate_pages(size_t bytes, bool dense)
+{
+    if (bytes == 0) bytes = 1;
+    if (bytes > PTRDIFF_MAX - HUGE_PAGE_BYTES) return NULL;
+    if (allocation_hook && allocation_hook(allocation_context, bytes) != 0) return NULL;
+    size_t mapped = whole_pages(bytes);
+    void *pages = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) return NULL;
+    if (dense && mapped >= HUGE_PAGE_BYTES)
+        madvise(pages, mapped, MADV_HUGEPAGE); /* a wish, not a need */
+    atomic_fetch_add(&allocated_bytes, mapped);
+    atomic_fetch_add(&allocation_count, 1);
+    return pages;
+}
+
+void ls_free_pages(void *pages, size_t bytes)
+{
+    if (!pages) return;
+    size_t mapped = whole_pages(bytes ? bytes : 1);
+    atomic_fetch_sub(&allocated_bytes, mapped);
+    munmap(pages, mapped);
 }
 
 void ls_free(void *pointer)

@@ -5,6 +5,7 @@
 #ifndef LS_BASE_ALLOC_H
 #define LS_BASE_ALLOC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,12 @@ void ls_set_allocation_hook(ls_allocation_hook hook, void *context);
 /* Zeroed, 64-byte aligned, NULL on failure. Free with ls_free. */
 void *ls_allocate(size_t bytes);
 void *ls_allocate_array(size_t count, size_t element_bytes);
+
+/* Whole zeroed pages for a large arena: fresh ones, so that what is never touched takes no memory.
+ * `dense`: most of it will be touched, so that huge pages are worth it where the system has them.
+ * NULL on failure. Free with ls_free_pages. */
+void *ls_allocate_pages(size_t bytes, bool dense);
+void ls_free_pages(void *pages, size_t bytes); /* as allocated; NULL is allowed */
 
 /* As above, but failing with "out of memory: N bytes for WHAT". */
 ls_status ls_new(void **out, size_t count, size_t element_bytes, const char *what,

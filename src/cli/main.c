@@ -9,8 +9,8 @@
 #include "cli/help.h"
 
 static const ls_command *const commands[] = {
-    &ls_command_train,   &ls_command_evaluate, &ls_command_predict,
-    &ls_command_inspect, &ls_command_tokenize, &ls_command_plan,
+    &ls_command_train,    &ls_command_evaluate, &ls_command_predict,    &ls_command_inspect,
+    &ls_command_tokenize, &ls_command_plan,     &ls_command_bench_step, &ls_command_bench_gemm,
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
@@ -31,6 +31,17 @@ static int run_command(const ls_command *command, int count, char **words)
     return result;
 }
 
+/* How many words of the command line name this command, 0 if it is another. */
+static int matched_words(const ls_command *command, int count, char **words)
+{
+    if (strcmp(words[0], command->name) == 0) return 1;
+    const char *space = strchr(command->name, ' ');
+    if (!space || count < 2) return 0;
+    size_t length = (size_t)(space - command->name);
+    bool first = strlen(words[0]) == length && memcmp(words[0], command->name, length) == 0;
+    return first && strcmp(words[1], space + 1) == 0 ? 2 : 0;
+}
+
 static int run(int count, char **words)
 {
     if (count < 2) {
@@ -45,14 +56,15 @@ static int run(int count, char **words)
         ls_help_print_all(stdout, commands, COMMAND_COUNT);
         return LS_EXIT_DONE;
     }
-    for (int i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(words[1], commands[i]->name) == 0)
-            return run_command(commands[i], count - 2, words + 2);
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        int matched = matched_words(commands[i], count - 1, words + 1);
+        if (matched) return run_command(commands[i], count - 1 - matched, words + 1 + matched);
+    }
     ls_error error;
     return ls_exit_report(
         ls_complain(&error, LS_USAGE,
-                    "no command '%s': there are train, evaluate, predict, inspect, tokenize and "
-                    "plan (lockstep --help)",
+                    "no command '%s': there are train, evaluate, predict, inspect, tokenize, "
+                    "plan, bench step and bench gemm (lockstep --help)",
                     words[1]),
         &error);
 }

@@ -33,9 +33,9 @@ typedef struct ls_device_operations {
     const char *name;
     void (*free)(ls_device *device);
     /* Bytes on the device, 64-byte aligned and zeroed; LS_NO_MEMORY with the budget in its text
-     * when they are not to be had. */
-    ls_status (*allocate)(ls_device *device, int64_t bytes, const char *what, void **out,
-                          ls_error *error);
+     * when they are not to be had. `dense`: most of them will be used in every step. */
+    ls_status (*allocate)(ls_device *device, int64_t bytes, bool dense, const char *what,
+                          void **out, ls_error *error);
     void (*release)(ls_device *device, void *pointer);
     /* Working memory: how much (before anything is allocated), and taking it. */
     int64_t (*scratch_bytes)(const ls_device *device, const ls_device_limits *limits);

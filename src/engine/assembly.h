@@ -1,7 +1,7 @@
 /* From a model's configuration to a program with a plan: the fixed order of rewrites.
  *
- * build forward > gradient > optimizer > strategy > plan. A verifier runs after each in debug
- * builds and tests, and once at the end always: it costs microseconds. */
+ * build forward > gradient > optimizer > plan. The verifier runs before the plan is made, always:
+ * it costs microseconds. */
 #ifndef LS_ENGINE_ASSEMBLY_H
 #define LS_ENGINE_ASSEMBLY_H
 

@@ -1,6 +1,7 @@
 #include "engine/executor.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 typedef struct prepared_op {
     ls_device_function function;
@@ -16,6 +17,7 @@ struct ls_executor {
     prepared_op *ops;
     int32_t first[LS_SEGMENT_COUNT + 1]; /* ops of segment s: first[s] .. first[s + 1] - 1 */
     ls_extents extents;                  /* of the run that goes on; the calls point here */
+    ls_op_measure *measures;             /* NULL: nothing is measured */
 };
 
 static bool shared_with_host(ls_plan_arena arena)
@@ -34,7 +36,9 @@ static ls_status take_arenas(ls_executor *executor, const ls_executor_options *o
                                ls_plan_arena_name(arena));
             executor->arenas[arena] = options->host->arenas[arena];
         } else if (bytes) {
-            LS_TRY(executor->device->operations->allocate(executor->device, bytes,
+            /* Planned for the longest rows: an ordinary batch uses the front of each activation. */
+            bool dense = arena != LS_PLAN_ACTIVATIONS;
+            LS_TRY(executor->device->operations->allocate(executor->device, bytes, dense,
                                                           ls_plan_arena_name(arena),
                                                           &executor->arenas[arena], error));
         }
@@ -141,11 +145,34 @@ void ls_executor_read(ls_executor *executor, ls_value_id value, void *to, const 
     executor->device->operations->wait(executor->device);
 }
 
+void ls_executor_measure(ls_executor *executor, ls_op_measure *measures)
+{
+    executor->measures = measures;
+}
+
+static void run_measured(ls_executor *executor, int32_t index)
+{
+    const ls_op *op = executor->ops[index].call.op;
+    ls_op_measure *measure = &executor->measures[index];
+    ls_cost cost =
+        executor->program->definitions[op->kind]->cost(executor->program, op, &executor->extents);
+    double start = ls_seconds();
+    executor->ops[index].function(executor->device, &executor->ops[index].call);
+    executor->device->operations->wait(executor->device);
+    measure->seconds += ls_seconds() - start;
+    measure->flops += cost.flops;
+    measure->bytes += cost.bytes;
+    measure->runs++;
+}
+
 void ls_executor_run(ls_executor *executor, ls_segment segment, const ls_extents *extents)
 {
     executor->extents = *extents;
     executor->extents.size[LS_SYMBOL_NONE] = 1;
     for (int32_t i = executor->first[segment]; i < executor->first[segment + 1]; i++)
-        executor->ops[i].function(executor->device, &executor->ops[i].call);
+        if (executor->measures)
+            run_measured(executor, i);
+        else
+            executor->ops[i].function(executor->device, &executor->ops[i].call);
     executor->device->operations->wait(executor->device);
 }

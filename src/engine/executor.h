@@ -36,6 +36,16 @@ void ls_executor_write(ls_executor *executor, ls_value_id value, const void *fro
 void ls_executor_read(ls_executor *executor, ls_value_id value, void *to,
                       const ls_extents *extents);
 
+/* What an op has taken so far. */
+typedef struct ls_op_measure {
+    double seconds, flops, bytes;
+    int64_t runs;
+} ls_op_measure;
+
+/* From now on add to measures[op] each time op `op` of the program runs; NULL stops it. The queue
+ * is waited for after each op, so that a time is the op's own. */
+void ls_executor_measure(ls_executor *executor, ls_op_measure *measures);
+
 /* Run the ops of one segment and wait for them. Sizes must be within the plan's capacity. */
 void ls_executor_run(ls_executor *executor, ls_segment segment, const ls_extents *extents);
 

@@ -1,8 +1,10 @@
 /* Matrix products: ls_gemm in kernels.h, on the tiles of tile.h.
  *
- * B is packed once for each block of DEPTH_BLOCK x COLUMN_BLOCK and stays in the second-level
- * cache while all rows of A go by; a packed tile of A stays in the first. A chain cut by
- * DEPTH_BLOCK waits in C and goes on from there, which leaves its bits as they are. */
+ * Rows of A go by one tile after the other, each against all columns of a block of B: the tile's
+ * rows stay in the near caches, the block streams from the far ones. Operands are read where they
+ * lie whenever the tile kernels can; B with its depth contiguous (weights in a forward product) is
+ * transposed into panels, a block at a time. A chain cut by DEPTH_BLOCK waits in C and goes on from
+ * there, which leaves its bits as they are. */
 #include "kernels/activation.h"
 #include "kernels/functions.h"
 #include "kernels/scratch.h"
@@ -116,8 +118,8 @@ static void run_tile(const ls_gemm *g, const tile_place *place, float *edge)
         activate(g->activation, g->c + at, chains + at, g->c_row, place->rows, place->columns);
 }
 
-/* A is read where it lies if its rows or its columns are contiguous, unless its rows would fall into
- * the same few sets of the first-level cache and push each other out. */
+/* A is read where it lies if its rows or its columns are contiguous, unless its rows would fall
+ * into the same few sets of the first-level cache and push each other out. */
 static void place_rows(const ls_gemm *g, tile_place *place, float *packed, int64_t begin)
 {
     const float *a = g->a + place->row * g->a_row + begin * g->a_depth;
@@ -138,42 +140,80 @@ static void place_rows(const ls_gemm *g, tile_place *place, float *packed, int64
     }
 }
 
-/* All rows against one packed block of B. */
-static void run_block(const ls_gemm *g, gemm_scratch *s, int64_t column, int64_t columns,
-                      int64_t begin, int64_t depth)
+/* A block of B: of its columns all or some, of its depth all or some. */
+typedef struct gemm_block {
+    int64_t column, columns, begin, depth;
+    bool in_place; /* B is read where it lies, but for a last panel of part vectors */
+} gemm_block;
+
+static void place_columns(const ls_gemm *g, const gemm_block *block, tile_place *place,
+                          const float *packed)
 {
+    if (block->in_place && place->columns % LS_LANES == 0) {
+        place->b = g->b + block->begin * g->b_depth + place->column;
+        place->b_row = g->b_depth;
+    } else {
+        int64_t panel = block->in_place ? 0 : place->column - block->column;
+        place->b = packed + panel * block->depth;
+        place->b_row = round_up(place->columns, LS_LANES);
+    }
+}
+
+/* All rows against one block of B. */
+static void run_block(const ls_gemm *g, gemm_scratch *s, const gemm_block *block)
+{
+    int64_t packed_columns = block->in_place ? block->columns % TILE_COLUMNS : block->columns;
+    if (!block->in_place || packed_columns % LS_LANES) {
+        int64_t first = block->column + block->columns - packed_columns;
+        pack_b(s->b, g->b + block->begin * g->b_depth + first * g->b_column, g->b_depth,
+               g->b_column, block->depth, packed_columns);
+    }
     tile_place place = {
-        .first = begin == 0,
-        .last = begin + depth == g->depth,
-        .depth = depth,
+        .first = block->begin == 0,
+        .last = block->begin + block->depth == g->depth,
+        .depth = block->depth,
     };
     int64_t tiles = tile_count(g->rows);
     for (int64_t i = 0; i < tiles; i++) {
         place.row = tile_begin(g->rows, tiles, i);
         place.rows = tile_begin(g->rows, tiles, i + 1) - place.row;
-        place_rows(g, &place, s->a, begin);
-        for (int64_t n = 0; n < columns; n += TILE_COLUMNS) {
-            place.column = column + n;
-            place.columns = smaller(TILE_COLUMNS, columns - n);
-            place.b = s->b + n * depth;
-            place.b_row = round_up(place.columns, LS_LANES);
+        place_rows(g, &place, s->a, block->begin);
+        for (int64_t n = 0; n < block->columns; n += TILE_COLUMNS) {
+            place.column = block->column + n;
+            place.columns = smaller(TILE_COLUMNS, block->columns - n);
+            place_columns(g, block, &place, s->b);
             run_tile(g, &place, s->edge);
         }
     }
 }
 
+/* A row of B by depth is often on a page of its own and in few sets of the caches: a wide tile has
+ * the time to fetch it, a narrow one only where packing would cost more. */
+static bool reads_b_in_place(const ls_gemm *g)
+{
+    enum { FEW_ROWS = 32 };
+    if (g->b_column != 1) return false;
+    if (g->rows <= TILE_ROWS) return true;
+    if (g->b_depth % WAY_FLOATS == 0) return false;
+    return WIDE_TILE || g->rows <= FEW_ROWS;
+}
+
 void LS_KERNEL(gemm)(const ls_gemm *g, void *scratch)
 {
-    gemm_scratch *s = scratch_align(scratch);
-    for (int64_t column = 0; column < g->columns; column += COLUMN_BLOCK) {
-        int64_t columns = smaller(COLUMN_BLOCK, g->columns - column);
-        int64_t begin = 0;
+    bool in_place = reads_b_in_place(g);
+    int64_t depth_blocks = (g->depth + DEPTH_BLOCK - 1) / DEPTH_BLOCK;
+    int64_t depth_block = depth_blocks > 1 ? round_up(g->depth / depth_blocks, 16) : g->depth;
+    int64_t column_block = g->columns;
+    if (!in_place && depth_block > 0)
+        column_block = BLOCK_FLOATS / depth_block / TILE_COLUMNS * TILE_COLUMNS;
+    for (int64_t column = 0; column < g->columns; column += column_block) {
+        gemm_block block = {.column = column,
+                            .columns = smaller(column_block, g->columns - column),
+                            .in_place = in_place};
         do { /* once for a depth of 0: the chains are their starts */
-            int64_t depth = smaller(DEPTH_BLOCK, g->depth - begin);
-            pack_b(s->b, g->b + begin * g->b_depth + column * g->b_column, g->b_depth, g->b_column, depth,
-             columns);
-            run_block(g, s, column, columns, begin, depth);
-            begin += depth;
-        } while (begin < g->depth);
+            block.depth = smaller(depth_block, g->depth - block.begin);
+            run_block(g, scratch_align(scratch), &block);
+            block.begin += block.depth;
+        } while (block.begin < g->depth);
     }
 }

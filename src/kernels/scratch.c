@@ -6,8 +6,8 @@
 size_t LS_KERNEL(scratch_bytes)(const ls_kernel_limits *limits)
 {
     size_t gemm = sizeof(gemm_scratch);
-    size_t weight_gradient = (size_t)(LS_MAX_SLOTS * TILE_FLOATS + left_floats(limits->rows) +
-                                      limits->rows * TILE_COLUMNS) *
+    size_t weight_gradient = (size_t)(STACK_FLOATS + KEPT_FLOATS + right_floats(limits->rows) +
+                                      left_floats(limits->rows)) *
                              sizeof(float);
     size_t attention =
         gemm +

@@ -2,6 +2,7 @@
 #ifndef LS_KERNELS_SCRATCH_H
 #define LS_KERNELS_SCRATCH_H
 
+#include "base/leaf_schedule.h"
 #include "kernels/tile.h"
 
 enum { CACHE_LINE = 64 };
@@ -12,33 +13,41 @@ static inline void *scratch_align(void *scratch)
 }
 
 /* gemm: one block of B, one tile of A, one tile of C with an edge. */
-enum { DEPTH_BLOCK = 384, COLUMN_BLOCK = 384 };
+enum { DEPTH_BLOCK = 1536, BLOCK_FLOATS = DEPTH_BLOCK * 384 };
 
 typedef struct gemm_scratch {
-    float b[DEPTH_BLOCK * COLUMN_BLOCK];
+    float b[BLOCK_FLOATS];
     float a[DEPTH_BLOCK * TILE_ROWS + PACK_SLACK];
     float edge[TILE_FLOATS];
 } gemm_scratch;
 
-/* weight_gradient: the stack of tiles, a group of packed left tiles over all tokens (as many as
- * fit LEFT_FLOATS, at least one), one packed right panel over all tokens. */
-enum { LEFT_FLOATS = 512 * 1024 };
+/* weight_gradient: the stack of a tile; entries that wait between two blocks of tokens, for each
+ * tile of a group; a packed block of the right side and, for narrow tiles, of the left side. Groups
+ * and blocks are what the near caches hold. A block has whole pieces: a long one makes it longer.
+ */
+enum {
+    TOKEN_BLOCK = WIDE_TILE ? 1024 : 224,
+    GROUP_ROWS = 384, /* of G, narrow tiles only */
+    GROUP_COLUMNS = WIDE_TILE ? 128 : 384,
+    STACK_FLOATS = (LS_MAX_SLOTS + 1) * TILE_FLOATS,
+    KEPT_FLOATS = 512 * 1024,
+};
+
+/* One panel at least. */
+static inline int64_t right_floats(int64_t tokens)
+{
+    return larger(tokens * TILE_COLUMNS, TOKEN_BLOCK * GROUP_COLUMNS);
+}
 
 static inline int64_t left_tile_floats(int64_t tokens)
 {
-    return round_up(tokens * TILE_ROWS + PACK_SLACK, CACHE_LINE / 4);
+    return tokens * TILE_ROWS + PACK_SLACK;
 }
 
-static inline int64_t left_group(int64_t tokens)
-{
-    int64_t tiles = LEFT_FLOATS / left_tile_floats(tokens);
-    return tiles > 1 ? tiles : 1;
-}
-
+/* One tile at least. */
 static inline int64_t left_floats(int64_t tokens)
 {
-    int64_t one = left_tile_floats(tokens);
-    return one > LEFT_FLOATS ? one : LEFT_FLOATS;
+    return WIDE_TILE ? 0 : larger(left_tile_floats(tokens), TOKEN_BLOCK * GROUP_ROWS);
 }
 
 /* attention: blocks of QUERY_BLOCK rows of scores, each row padded to whole groups of 16. */

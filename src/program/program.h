@@ -14,7 +14,7 @@
 #include "base/text.h"
 
 /* --- sizes --------------------------------------------------------------------------------------
- * Three sizes change from pass to pass; everything else is constant. Memory is planned for their
+ * Two sizes change from pass to pass; everything else is constant. Memory is planned for their
  * capacities, a pass runs with the actual ones. */
 typedef enum ls_symbol {
     LS_SYMBOL_NONE,

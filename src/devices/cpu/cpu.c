@@ -50,8 +50,8 @@ static void cpu_free(ls_device *device)
 /* Each allocation is preceded by 64 bytes that hold its size. */
 enum { HEADER_BYTES = 64 };
 
-static ls_status cpu_allocate(ls_device *device, int64_t bytes, const char *what, void **out,
-                              ls_error *error)
+static ls_status cpu_allocate(ls_device *device, int64_t bytes, bool dense, const char *what,
+                              void **out, ls_error *error)
 {
     int64_t left = device->budget - device->allocated_bytes;
     if (device->budget && bytes > left)
@@ -59,7 +59,7 @@ static ls_status cpu_allocate(ls_device *device, int64_t bytes, const char *what
                        "the device's budget of %lld bytes has %lld left, %s needs %lld: raise "
                        "--device-memory or lower --samples-per-pass",
                        (long long)device->budget, (long long)left, what, (long long)bytes);
-    int64_t *header = ls_allocate((size_t)bytes + HEADER_BYTES);
+    int64_t *header = ls_allocate_pages((size_t)bytes + HEADER_BYTES, dense);
     if (!header)
         return ls_fail(error, LS_NO_MEMORY, "out of memory: %lld bytes for %s", (long long)bytes,
                        what);
@@ -74,7 +74,7 @@ static void cpu_release(ls_device *device, void *pointer)
     if (!pointer) return;
     int64_t *header = (int64_t *)((unsigned char *)pointer - HEADER_BYTES);
     device->allocated_bytes -= *header;
-    ls_free(header);
+    ls_free_pages(header, (size_t)*header + HEADER_BYTES);
 }
 
 static int64_t scratch_stride(const ls_cpu *cpu, const ls_device_limits *limits)
@@ -100,7 +100,7 @@ static ls_status cpu_reserve_scratch(ls_device *device, const ls_device_limits *
     cpu_release(device, cpu->scratch);
     cpu->scratch = NULL;
     cpu->scratch_stride = scratch_stride(cpu, limits);
-    return cpu_allocate(device, cpu_scratch_bytes(device, limits), "kernel scratch",
+    return cpu_allocate(device, cpu_scratch_bytes(device, limits), true, "kernel scratch",
                         (void **)&cpu->scratch, error);
 }
 
