@@ -43,10 +43,11 @@ CLI_OBJECTS := $(CLI_SOURCES:src/%.c=$(BUILD)/obj/%.o)
 TEST_SOURCES := $(wildcard tests/unit/*/test_*.c)
 TEST_SUPPORT := $(wildcard tests/support/*.c)
 TEST_PROGRAMS := $(TEST_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
+PEER_PROGRAMS := $(patsubst tests/peers/%.c,$(BUILD)/peers/%,$(wildcard tests/peers/*.c))
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
-.PHONY: all tests test bench bench-gemm fuzz lint format format-check install clean help
+.PHONY: all tests test peers bench bench-gemm fuzz lint format format-check install clean help
 .SECONDARY:
 
 all: $(BUILD)/lockstep $(BUILD)/liblockstep.so
@@ -105,6 +106,13 @@ $(BUILD)/CTestTestfile.cmake: $(TEST_SOURCES) Makefile
 test: all tests $(BUILD)/CTestTestfile.cmake
 	cd $(BUILD) && ctest --output-on-failure -j2
 
+# --- what the checks against PyTorch look through ---------------------------------------------------
+$(BUILD)/peers/%: tests/peers/%.c $(BUILD)/liblockstep.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+peers: all $(PEER_PROGRAMS)
+
 # --- benchmarks: the peers are looked up at run time ------------------------------------------------
 $(BUILD)/bench/%: bench/%.c $(BUILD)/liblockstep.a
 	@mkdir -p $(@D)
@@ -117,13 +125,18 @@ bench-gemm: $(BUILD)/bench/gemm_bench
 	$<
 
 # --- fuzzing: clang only, address and undefined-behaviour sanitizers ------------------------------
-FUZZ_FLAGS := -std=c17 -O1 -g $(NUMERIC) -pthread -fsanitize=fuzzer,address,undefined \
+FUZZ_FLAGS := -std=c17 -O1 -g $(NUMERIC) -pthread -fsanitize=address,undefined \
               -fno-sanitize-recover=all
-FUZZ_LIBRARY_SOURCES := $(wildcard src/base/*.c src/formats/*.c src/tokenizer/*.c)
+FUZZ_OBJECTS := $(patsubst src/%.c,$(BUILD)/fuzz/obj/%.o, \
+                  $(wildcard src/base/*.c src/formats/*.c src/tokenizer/*.c))
 
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LIBRARY_SOURCES)
+$(BUILD)/fuzz/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
-	clang $(CPPFLAGS) $(FUZZ_FLAGS) -o $@ $^ $(LDLIBS)
+	clang $(CPPFLAGS) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_OBJECTS)
+	@mkdir -p $(@D)
+	clang $(CPPFLAGS) $(FUZZ_FLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d -o $@ $^ $(LDLIBS)
 
 fuzz: $(FUZZ_PROGRAMS)
 
@@ -155,4 +168,5 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
--include $(LIBRARY_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(TEST_PROGRAMS:%=%.d)
+-include $(LIBRARY_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(TEST_PROGRAMS:%=%.d) \
+         $(PEER_PROGRAMS:%=%.d) $(FUZZ_OBJECTS:.o=.d) $(FUZZ_PROGRAMS:%=%.d)

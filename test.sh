@@ -33,23 +33,23 @@ count() {
     echo "$1 $2" >>"$logs/counts"
 }
 
-# The summary lines of ctest and of our own runners, as counts.
-count_from() {
-    local summary
-    summary=$(sed -nE -e 's/^.*tests passed, ([0-9]+) tests failed out of ([0-9]+).*$/\2 \1/p' "$1" | tail -n 1)
-    if [[ -n $summary ]]; then
-        count $((${summary% *} - ${summary#* })) "${summary#* }"
-        return
-    fi
-    summary=$(sed -nE -e 's/^([0-9]+) passed, ([0-9]+) failed.*$/\1 \2/p' "$1" | tail -n 1)
-    if [[ -n $summary ]]; then count $summary; fi
-}
-
+# A command whose output ends with our own runners' summary, as counts.
 counted() {
-    local output=$logs/output status=0
+    local output=$logs/output status=0 summary
     "$@" >"$output" 2>&1 || status=$?
     cat "$output"
-    count_from "$output"
+    summary=$(sed -nE -e 's/^([0-9]+) passed, ([0-9]+) failed.*$/\1 \2/p' "$output" | tail -n 1)
+    if [[ -n $summary ]]; then count $summary; fi
+    return $status
+}
+
+# unit_tests BUILD COMMAND...: ctest in BUILD; each test of a program counts, from what cmocka wrote.
+unit_tests() {
+    local log=$1/Testing/Temporary status=0
+    shift
+    rm -rf "$log"
+    "$@" || status=$?
+    count "$(grep -c '^\[       OK \]' "$log/LastTest.log")" "$(cat "$log/LastTestsFailed.log" 2>/dev/null | wc -l)"
     return $status
 }
 
@@ -79,24 +79,26 @@ run_part() {
 part_packages() { tools/install-packages.sh build fetch test; }
 part_format() { make format-check; }
 part_lint() { make lint; }
-part_build() { make -j"$jobs" all; }
+part_build() { make -s -j"$jobs" all; }
 part_symbols() { tools/check-symbols.sh build; }
 part_cli() { counted tools/run-cli-tests.sh; }
 part_venv() { tools/make-venv.sh; }
 part_fetch() { tools/fetch.py model && tools/fetch.py rt-polarity; }
 
-part_unit() { make -j"$jobs" tests && counted make test; }
+part_unit() { make -s -j"$jobs" tests && unit_tests build make -s test; }
 
 part_clang() {
-    make -j"$jobs" CC=clang BUILD=build/clang all tests && counted make CC=clang BUILD=build/clang test
+    make -s -j"$jobs" CC=clang BUILD=build/clang all tests &&
+        unit_tests build/clang make -s CC=clang BUILD=build/clang test
 }
 
 part_sanitize() {
-    make -j"$jobs" SANITIZE=address,undefined all tests && counted make SANITIZE=address,undefined test
+    make -s -j"$jobs" SANITIZE=address,undefined all tests &&
+        unit_tests "$asan" make -s SANITIZE=address,undefined test
 }
 
 part_cli_sanitize() {
-    make -j"$jobs" SANITIZE=address,undefined all && counted tools/run-cli-tests.sh --build "$asan"
+    make -s -j"$jobs" SANITIZE=address,undefined all && counted tools/run-cli-tests.sh --build "$asan"
 }
 
 # Only folders that start threads: the thread sanitizer is slow.
@@ -106,14 +108,13 @@ part_thread() {
         sed -e 's|^tests/unit/|build/thread/tests/|' -e 's|\.c$||')
     # The sanitizer's memory layout does not bear a randomised address space on every kernel.
     if setarch -R true 2>/dev/null; then runner=(setarch -R); fi
-    make -j"$jobs" SANITIZE=thread $programs build/thread/CTestTestfile.cmake &&
-        cd build/thread && logs=../test-logs && counted "${runner[@]}" \
-        ctest --output-on-failure -R "^($folders)/"
+    make -s -j"$jobs" SANITIZE=thread $programs build/thread/CTestTestfile.cmake &&
+        unit_tests build/thread "${runner[@]}" ctest --test-dir build/thread --output-on-failure -R "^($folders)/"
 }
 
 fuzz_for() {
     compgen -G 'tests/fuzz/fuzz_*.c' >/dev/null || { echo "no fuzz targets" && return 1; }
-    make -j"$jobs" fuzz && counted tools/run-fuzz.sh "$1"
+    make -s -j"$jobs" fuzz && counted tools/run-fuzz.sh "$1"
 }
 
 part_fuzz() { fuzz_for 5; }
@@ -137,27 +138,30 @@ part_install() {
     test -s "$stage/output/model.safetensors" -a -s "$stage/output/config.json"
 }
 
-# Each script is one test: 0 passed, 77 skipped with the reason on its last line.
+# A script prints "ok" or "FAILED" for each thing it checks and ends with 0, 1, or 77 where it cannot
+# run, giving the reason.
 run_peers() {
-    local python script status good=0 bad=0
+    local python script status start output=$logs/output
     python=$(tools/make-venv.sh) || return 1
     export LOCKSTEP=$PWD/build/lockstep MODEL=$PWD/.cache/all-MiniLM-L6-v2 REVIEWS=$PWD/.cache/rt-polarity
     export HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
     for script in "$@"; do
         status=0
+        start=$SECONDS
         echo "--- $script"
-        "$python" "$script" || status=$?
+        "$python" "$script" >"$output" 2>&1 || status=$?
+        cat "$output"
+        count "$(grep -c '^ok ' "$output")" "$(grep -c '^FAILED ' "$output")"
         case $status in
-        0) good=$((good + 1)) ;;
+        0) ;;
         77) echo "skipped $script" ;;
-        *) bad=$((bad + 1)) && echo "FAILED $script" ;;
+        *) grep -q '^FAILED ' "$output" || count 0 1 ;;
         esac
+        echo "--- $((SECONDS - start)) s"
     done
-    count $good $bad
-    [[ $bad -eq 0 && $good -gt 0 ]]
 }
 
-part_peers() { run_peers tests/peers/check_*.py; }
+part_peers() { make -s -j"$jobs" peers && run_peers tests/peers/check_*.py; }
 part_long_peers() { run_peers tests/peers/long_*.py; }
 
 case ${1:-normal} in

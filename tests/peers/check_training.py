@@ -12,21 +12,6 @@ from safetensors.torch import load_file
 import peers
 
 STEPS, WARMUP_STEPS = 20, 4
-NO_DROPOUT = {
-    "bert": {"attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": 0.0},
-    "distilbert": {"attention_dropout": 0.0, "dropout": 0.0, "seq_classif_dropout": 0.0},
-}
-
-
-def start(source, kind, labels, folder):
-    """A folder with a head, so that both sides begin with the same weights."""
-    settings = {"id2label": dict(enumerate(labels)), "num_labels": len(labels), **NO_DROPOUT[kind]}
-    settings["label2id"] = {label: number for number, label in enumerate(labels)}
-    torch.manual_seed(3)
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(source, **settings)
-    model.save_pretrained(folder)
-    transformers.AutoTokenizer.from_pretrained(source).save_pretrained(folder)
-
 
 def train_exactly(folder, rows, decay_all):
     model, tokenizer, _ = peers.load(folder)
@@ -105,7 +90,7 @@ def main():
         with peers.temporary_folder() as temporary:
             work = peers.pathlib.Path(temporary)
             peers.write_tsv(work / "rows.tsv", rows)
-            start(source, kind, sorted({word for _, word in rows}), work / "start")
+            peers.classifier_without_dropout(source, kind, sorted({word for _, word in rows}), work / "start")
             for decay_all in (True, False):
                 check_run(name, work / "start", rows, decay_all, work)
     peers.finish()

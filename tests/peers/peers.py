@@ -17,6 +17,7 @@ PROJECT = pathlib.Path(__file__).resolve().parents[2]
 LOCKSTEP = os.environ.get("LOCKSTEP", str(PROJECT / "build" / "lockstep"))
 MODEL = pathlib.Path(os.environ.get("MODEL", PROJECT / ".cache" / "all-MiniLM-L6-v2"))
 REVIEWS = pathlib.Path(os.environ.get("REVIEWS", PROJECT / ".cache" / "rt-polarity"))
+DRIVERS = pathlib.Path(LOCKSTEP).resolve().parent / "peers"  # what `make peers` built
 TINY = {name: PROJECT / "tests" / "data" / name for name in ("tiny-bert", "tiny-distilbert")}
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -40,14 +41,20 @@ def finish():
     sys.exit(1 if failures else 0)
 
 
-def lockstep(*arguments):
-    """Run the program; its standard output. A failure ends the check with the program's words."""
-    command = [LOCKSTEP, *map(str, arguments)]
-    result = subprocess.run(command, capture_output=True, text=True)
+def run(program, *arguments, lines=None):
+    """Standard output of a program. A failure ends the check with the program's words."""
+    command = [str(program), *map(str, arguments)]
+    # As bytes: text mode would take a carriage return for a line end.
+    given = None if lines is None else "".join(line + "\n" for line in lines).encode()
+    result = subprocess.run(command, capture_output=True, input=given)
     if result.returncode != 0:
-        print(result.stdout[-2000:], result.stderr[-2000:], sep="\n")
+        print(result.stdout[-2000:].decode(), result.stderr[-2000:].decode(), sep="\n")
         sys.exit(f"exit status {result.returncode}: {' '.join(command)}")
-    return result.stdout
+    return result.stdout.decode()
+
+
+def lockstep(*arguments, lines=None):
+    return run(LOCKSTEP, *arguments, lines=lines)
 
 
 def temporary_folder():
@@ -93,6 +100,22 @@ def copy_model(source, target, **changes):
     settings.update(changes)
     path.write_text(json.dumps(settings), encoding="utf-8")
     return pathlib.Path(target)
+
+
+NO_DROPOUT = {
+    "bert": {"attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": 0.0},
+    "distilbert": {"attention_dropout": 0.0, "dropout": 0.0, "seq_classif_dropout": 0.0},
+}
+
+
+def classifier_without_dropout(source, kind, labels, folder):
+    """Write the model with a new head, the same one every time, so that both sides begin alike."""
+    settings = {"id2label": dict(enumerate(labels)), "num_labels": len(labels), **NO_DROPOUT[kind]}
+    settings["label2id"] = {label: number for number, label in enumerate(labels)}
+    torch.manual_seed(3)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(source, **settings)
+    model.save_pretrained(folder)
+    transformers.AutoTokenizer.from_pretrained(source).save_pretrained(folder)
 
 
 def load(folder):
