@@ -27,6 +27,18 @@ static bool exists_before_the_step(const ls_value *value)
            value->role == LS_ROLE_INPUT;
 }
 
+/* Everything that a bucket sends is complete where it stands. */
+static ls_status verify_bucket(const ls_program *program, const ls_op *op,
+                               const ls_value_id *owner, ls_error *error)
+{
+    const ls_bucket *bucket = &program->buckets[op->attributes.bucket];
+    for (int32_t i = 0; i < bucket->count; i++)
+        if (owner[bucket->values[i]] != bucket->values[i])
+            return ls_fail(error, LS_INTERNAL, "program: %s sends %s, which nothing has written",
+                           op->name, ls_value_of(program, bucket->values[i])->name);
+    return LS_OK;
+}
+
 /* `owner[s]` is the value whose bytes storage s holds now; reading any other value of that storage
  * means that it was overwritten too early. */
 static ls_status verify_order(const ls_program *program, ls_value_id *owner, ls_error *error)
@@ -35,8 +47,11 @@ static ls_status verify_order(const ls_program *program, ls_value_id *owner, ls_
         owner[id] = exists_before_the_step(ls_value_of(program, id)) ? id : LS_NO_VALUE;
     for (int32_t i = 0; i < program->op_count; i++) {
         const ls_op *op = &program->ops[i];
-        if (i && op->segment < program->ops[i - 1].segment)
-            return ls_fail(error, LS_INTERNAL, "program: %s stands after its segment", op->name);
+        if (i && program->ops[i - 1].segment == LS_SEGMENT_UPDATE &&
+            op->segment != LS_SEGMENT_UPDATE)
+            return ls_fail(error, LS_INTERNAL, "program: %s stands after the update", op->name);
+        if (op->kind == LS_OP_EXCHANGE_GRADIENTS)
+            LS_TRY(verify_bucket(program, op, owner, error));
         for (int in = 0; in < LS_MAX_INPUTS; in++) {
             ls_value_id id = op->inputs[in];
             if (id == LS_NO_VALUE) continue;
