@@ -1,32 +1,58 @@
-/* ls_plan: what a run would take, from headers and settings alone. */
+/* ls_plan_text: what a run would take, from headers, settings and the lengths of rows. */
 #include "api/training_run.h"
 #include "base/alloc.h"
 #include "base/text.h"
 
 enum { DEFAULT_MAX_LENGTH = 128 };
 
+/* The files' rows say how long a pass is; they are all read, as a run would. */
+typedef struct plan_data {
+    ls_dataset *train, *validation, *test;
+} plan_data;
+
+static ls_status open_data(ls_session *session, plan_data *data, ls_error *error)
+{
+    const ls_options *options = session->options;
+    const struct {
+        const char *path;
+        ls_dataset **out;
+    } files[] = {{options->train, &data->train},
+                 {options->validation, &data->validation},
+                 {options->test, &data->test}};
+    /* Without training rows nothing is known of a run's data: its labels come from there. */
+    for (int i = 0; options->train && i < 3; i++)
+        if (files[i].path)
+            LS_TRY(ls_session_dataset(session, files[i].out, files[i].path, true, NULL, error));
+    return LS_OK;
+}
+
+static void close_data(plan_data *data)
+{
+    ls_dataset_free(data->train);
+    ls_dataset_free(data->validation);
+    ls_dataset_free(data->test);
+}
+
 static ls_status describe(ls_session *session, ls_text *text, ls_error *error)
 {
-    ls_dataset *train = NULL;
+    plan_data data = {0};
     ls_run_programs programs = {0};
-    int64_t longest = session->max_length;
-    /* Without data, rows are as long as they may be, and there are as many classes as the model
-     * names. */
-    if (session->options->train) {
-        LS_TRY(ls_session_dataset(session, &train, session->options->train, true, NULL, error));
-        longest = ls_dataset_longest(train);
-    }
+    ls_status status;
+    LS_TRY_GOTO(status, open_data(session, &data, error), done);
+    /* Without data there are as many classes as the model names. */
     int64_t classes = ls_labels_count(session->labels);
     if (classes == 0) classes = (int64_t)session->folder.config.label_count;
-    ls_run_memory_options memory = ls_training_memory_options(session, classes, longest, longest);
-    ls_status status = ls_run_programs_make(&programs, &memory, session->device, error);
-    if (status == LS_OK) status = ls_run_programs_print(&programs, text, error);
-    if (status == LS_OK && session->options->print_program) {
-        status = ls_text_print(text, error, "\n");
-        if (status == LS_OK) status = ls_program_print(programs.training.program, text, error);
+    ls_run_memory_options memory =
+        ls_training_memory_options(session, classes, data.train, data.validation, data.test);
+    LS_TRY_GOTO(status, ls_run_programs_make(&programs, &memory, session->device, error), done);
+    LS_TRY_GOTO(status, ls_run_programs_print(&programs, text, error), done);
+    if (session->options->print_program) {
+        LS_TRY_GOTO(status, ls_text_print(text, error, "\n"), done);
+        status = ls_program_print(programs.training.program, text, error);
     }
+done:
     ls_run_programs_deinit(&programs);
-    ls_dataset_free(train);
+    close_data(&data);
     return status;
 }
 
@@ -41,6 +67,7 @@ ls_status ls_plan_text(const ls_options *options, char **text, ls_error *error)
     *text = plan.data;
     return status;
 }
+
 void ls_text_free(char *text)
 {
     ls_free(text);

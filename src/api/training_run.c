@@ -23,11 +23,27 @@ static ls_status open_datasets(ls_training_run *run, ls_error *error)
     return LS_OK;
 }
 
+/* Tokens of the longest row that is evaluated; with neither file, room for the training rows. */
+static int64_t longest_evaluated(const ls_dataset *validation, const ls_dataset *test,
+                                 int64_t longest_row)
+{
+    if (!validation && !test) return longest_row;
+    int64_t longest = validation ? ls_dataset_longest(validation) : 1;
+    if (test && ls_dataset_longest(test) > longest) longest = ls_dataset_longest(test);
+    return longest;
+}
+
 ls_run_memory_options ls_training_memory_options(const ls_session *session, int64_t classes,
-                                                 int64_t longest_row,
-                                                 int64_t evaluation_longest_row)
+                                                 const ls_dataset *train,
+                                                 const ls_dataset *validation,
+                                                 const ls_dataset *test)
 {
     const ls_options *options = session->options;
+    int64_t longest_row = train ? ls_dataset_longest(train) : session->max_length;
+    int64_t batch_size = options->batch_size;
+    /* A batch larger than the data is one short batch an epoch. */
+    if (train && batch_size > (int64_t)ls_dataset_count(train))
+        batch_size = ls_dataset_count(train);
     return (ls_run_memory_options){
         .training = {.config = &session->folder.config,
                      .classes = classes,
@@ -38,26 +54,19 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                    .weight_decay = (float)options->weight_decay,
                                    .decay_all = options->weight_decay_all,
                                    .max_norm = (float)options->max_grad_norm},
-                     .batch_size = options->batch_size,
+                     .batch_size = batch_size,
                      .leaf_size = options->leaf_size,
                      .longest_row = longest_row},
         .samples_per_pass = options->samples_per_pass,
-        .evaluation_longest_row = evaluation_longest_row,
+        .evaluation_longest_row = longest_evaluated(validation, test, longest_row),
     };
 }
 
 static ls_status make_programs(ls_training_run *run, ls_error *error)
 {
-    int64_t longest = ls_dataset_longest(run->train), evaluation = longest;
-    if (run->validation || run->test) evaluation = 1;
-    if (run->validation) evaluation = ls_dataset_longest(run->validation);
-    if (run->test && ls_dataset_longest(run->test) > evaluation)
-        evaluation = ls_dataset_longest(run->test);
-    ls_run_memory_options memory = ls_training_memory_options(
-        &run->session, ls_labels_count(run->session.labels), longest, evaluation);
-    /* A batch larger than the data is one short batch an epoch. */
-    if (memory.training.batch_size > (int64_t)ls_dataset_count(run->train))
-        memory.training.batch_size = ls_dataset_count(run->train);
+    ls_run_memory_options memory =
+        ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
+                                   run->validation, run->test);
     LS_TRY(ls_run_programs_make(&run->programs, &memory, run->session.device, error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);

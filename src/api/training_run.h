@@ -35,11 +35,12 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
                                 ls_error *error) LS_MUST_CHECK;
 void ls_training_run_close(ls_training_run *run);
 
-/* The assembly options of a run on a model with `classes` and rows of up to `longest_row` tokens.
- */
+/* The assembly options of a run on a model with `classes` on these files. Without training rows
+ * they are taken to be as long as they may be; validation and test may be NULL. */
 ls_run_memory_options ls_training_memory_options(const ls_session *session, int64_t classes,
-                                                 int64_t longest_row,
-                                                 int64_t evaluation_longest_row);
+                                                 const ls_dataset *train,
+                                                 const ls_dataset *validation,
+                                                 const ls_dataset *test);
 
 /* The run's batches in its order, read in the background; free the reader first. */
 ls_status ls_training_run_reader(ls_training_run *run, ls_sampler **sampler, ls_reader **reader,

@@ -186,17 +186,16 @@ ls_status ls_writer_write(ls_writer *writer, const void *bytes, size_t count, ls
     return LS_OK;
 }
 
-static ls_status sync_parent(const char *path, ls_error *error)
+/* Makes the entry of `path` in its folder durable; `path` is cut. Allocates nothing: the file is
+ * in place already, so nothing may fail any more but the disk. */
+static ls_status sync_parent(char *path, ls_error *error)
 {
-    char *folder = NULL;
-    LS_TRY(ls_copy_string(&folder, path, error));
-    char *slash = strrchr(folder, '/');
-    if (slash) slash[slash == folder] = '\0';
-    int descriptor = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char *slash = strrchr(path, '/');
+    if (slash) slash[slash == path] = '\0';
+    int descriptor = open(slash ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ls_status status = LS_OK;
-    if (descriptor < 0 || fsync(descriptor) != 0) status = fail_errno(error, "sync", folder);
+    if (descriptor < 0 || fsync(descriptor) != 0) status = fail_errno(error, "sync", path);
     if (descriptor >= 0) close(descriptor);
-    ls_free(folder);
     return status;
 }
 
@@ -212,7 +211,7 @@ ls_status ls_writer_finish(ls_writer *writer, ls_error *error)
         status = fail_errno(error, "rename into place", writer->path);
     if (status == LS_OK) {
         writer->open = false;
-        status = sync_parent(writer->path, error);
+        status = sync_parent(writer->temporary, error);
     }
     ls_writer_abandon(writer);
     return status;

@@ -17,7 +17,7 @@ ls_status ls_layer_norm(ls_program *program, const char *name, const ls_inputs *
     op.attributes.epsilon = operands.epsilon;
     const ls_dimension shape[] = {ls_rows_of(program, operands.branch),
                                   ls_columns_of(program, operands.branch)};
-    if (operands.dropout > 0) {
+    if (operands.dropout > 0 && operands.residual != LS_NO_VALUE) {
         bool tokens = shape[0].symbol == LS_SYMBOL_TOKENS;
         op.inputs[SAMPLES] = tokens ? inputs->token_samples : inputs->samples;
         if (tokens) op.inputs[POSITIONS] = inputs->positions;

@@ -17,7 +17,8 @@ typedef struct ls_embedding_tables {
 ls_status ls_embedding(ls_program *program, const char *name, const ls_inputs *inputs,
                        ls_embedding_tables tables, ls_value_id *sum, ls_error *error) LS_MUST_CHECK;
 
-/* y[R][H] = layer_norm(residual + dropout(branch)); residual LS_NO_VALUE: layer_norm(branch). */
+/* y[R][H] = layer_norm(residual + dropout(branch)); residual LS_NO_VALUE: layer_norm(branch),
+ * without dropout. */
 typedef struct ls_layer_norm_operands {
     ls_value_id branch, residual, gamma, beta;
     float epsilon, dropout;

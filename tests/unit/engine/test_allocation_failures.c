@@ -1,0 +1,293 @@
+/* Whole commands with an allocation failing, each in turn: a clean error, nothing held, no file
+ * left open, and no half-written file in the output folder. */
+#include "tiny_runs.h"
+
+#include <dirent.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "formats/json.h"
+#include "formats/safetensors.h"
+
+/* The thread sanitizer makes each run many times slower: there not every turn is taken. */
+#if defined(__SANITIZE_THREAD__)
+enum { EVERY = 13 };
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+enum { EVERY = 13 };
+#else
+enum { EVERY = 1 };
+#endif
+#else
+enum { EVERY = 1 };
+#endif
+
+static char *folder;
+static const char *train, *output, *predictions;
+
+static int setup(void **state)
+{
+    (void)state;
+    folder = test_folder();
+    train = strdup(tiny_rows(folder, "train.tsv"));
+    output = strdup(test_path(folder, "output"));
+    predictions = strdup(test_path(folder, "predictions.jsonl"));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    free((char *)train);
+    free((char *)output);
+    free((char *)predictions);
+    test_folder_remove(folder);
+    return 0;
+}
+
+/* --- failing in turn -------------------------------------------------------------------------- */
+
+typedef struct countdown {
+    _Atomic long left; /* allocations that succeed */
+    bool all_after;    /* not this one only, but every later one as well */
+} countdown;
+
+/* Any thread may come here. */
+static int fail_in_turn(void *context, size_t bytes)
+{
+    countdown *count = context;
+    (void)bytes;
+    long left = atomic_fetch_sub(&count->left, 1);
+    return left == 0 || (left < 0 && count->all_after);
+}
+
+static int open_files(void)
+{
+    int count = 0;
+    DIR *files = opendir("/proc/self/fd");
+    assert_non_null(files);
+    while (readdir(files))
+        count++;
+    closedir(files);
+    return count;
+}
+
+typedef ls_status command(ls_error *error);
+
+static ls_status run_failing(command *run, long turn, bool all_after, ls_error *error)
+{
+    countdown count = {.left = turn, .all_after = all_after};
+    size_t bytes = ls_allocated_bytes();
+    int files = open_files();
+    *error = (ls_error){0};
+    ls_set_allocation_hook(fail_in_turn, &count);
+    ls_status status = run(error);
+    ls_set_allocation_hook(NULL, NULL);
+    if (ls_allocated_bytes() != bytes)
+        fail_msg("allocation %ld: %zu bytes are still held", turn, ls_allocated_bytes() - bytes);
+    assert_int_equal(open_files(), files);
+    if (status != LS_OK && (status != LS_NO_MEMORY || !strstr(error->text, "out of memory")))
+        fail_msg("allocation %ld: %d '%s'", turn, status, error->text);
+    if (status == LS_OK && count.left < 0) fail_msg("allocation %ld: nobody noticed", turn);
+    return status;
+}
+
+/* With the n-th allocation failing, n = 0, 1, 2, ..., until the command succeeds. `check` looks at
+ * what a failure has left. */
+static void fail_each(command *run, void (*check)(long turn))
+{
+    ls_error error;
+    long turn = 0;
+    /* The first call of all may make what is made once. */
+    assert_ok(run(&error), error);
+    for (int all_after = 0; all_after < 2; all_after++) {
+        int stride = all_after ? 11 : EVERY;
+        for (turn = 0; run_failing(run, turn, all_after, &error) != LS_OK; turn += stride) {
+            if (check) check(turn);
+            assert_true(turn < 100000);
+        }
+    }
+    printf("%ld allocations\n", turn);
+    assert_true(turn > 50);
+}
+
+/* --- what a failed run may leave ----------------------------------------------------------------
+ */
+
+static bool ends_with(const char *name, const char *ending)
+{
+    size_t length = strlen(name), size = strlen(ending);
+    return length >= size && strcmp(name + length - size, ending) == 0;
+}
+
+static void check_whole(const char *name, long turn)
+{
+    ls_error error;
+    const char *path = test_path(output, name);
+    if (strcmp(name, "model.safetensors") == 0) {
+        ls_safetensors *file;
+        assert_ok(ls_safetensors_open(&file, path, &error), error);
+        ls_safetensors_free(file);
+    } else if (ends_with(name, ".json")) {
+        json_t *document;
+        assert_ok(ls_json_load(&document, path, 1 << 20, &error), error);
+        ls_json_free(document);
+    } else if (!ends_with(name, ".jsonl") && !ends_with(name, ".txt")) {
+        fail_msg("allocation %ld left %s", turn, name);
+    }
+}
+
+/* The folder is gone, or holds whole files; then it is emptied for the next turn. */
+static void check_output(long turn)
+{
+    DIR *files = opendir(output);
+    if (!files) return;
+    for (const struct dirent *entry; (entry = readdir(files));) {
+        if (entry->d_name[0] == '.' && strlen(entry->d_name) <= 2) continue;
+        check_whole(entry->d_name, turn);
+        assert_int_equal(unlink(test_path(output, entry->d_name)), 0);
+    }
+    closedir(files);
+    /* A folder that the run made and wrote nothing to is taken away again. */
+    assert_int_equal(rmdir(output), 0);
+}
+
+static void check_predictions(long turn)
+{
+    DIR *files = opendir(folder);
+    assert_non_null(files);
+    for (const struct dirent *entry; (entry = readdir(files));)
+        if (strstr(entry->d_name, "predictions"))
+            fail_msg("allocation %ld left %s", turn, entry->d_name);
+    closedir(files);
+}
+
+/* --- the commands -------------------------------------------------------------------------------
+ */
+
+static ls_status train_one_step(const char *model, ls_error *error)
+{
+    ls_options options = tiny_options(model, train, output);
+    options.max_steps = 1;
+    options.threads = 1;
+    options.validation = train;
+    options.samples_per_pass = 6;
+    return ls_train(&options, NULL, NULL, NULL, error);
+}
+
+static ls_status train_bert(ls_error *error)
+{
+    return train_one_step("tiny-bert", error);
+}
+
+static ls_status train_distilbert(ls_error *error)
+{
+    return train_one_step("tiny-distilbert", error);
+}
+
+static ls_status plan(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-bert", train, NULL);
+    char *text = NULL;
+    options.threads = 2;
+    options.print_program = true;
+    LS_TRY(ls_plan_text(&options, &text, error));
+    ls_text_free(text);
+    return LS_OK;
+}
+
+static ls_status evaluate(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", NULL, NULL);
+    options.threads = 1;
+    options.data = train;
+    options.predictions = predictions;
+    LS_TRY(ls_evaluate(&options, NULL, error));
+    assert_int_equal(unlink(predictions), 0);
+    return LS_OK;
+}
+
+static ls_status predict(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", NULL, NULL);
+    options.threads = 2;
+    options.data = train;
+    return ls_predict(&options, NULL, error);
+}
+
+static ls_status classify(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", NULL, NULL);
+    ls_classifier *classifier = NULL;
+    static const char *const texts[] = {"Great star", "a poor market"};
+    float probabilities[2 * 4];
+    options.threads = 2;
+    LS_TRY(ls_classifier_open(&classifier, &options, error));
+    ls_status status = ls_classifier_predict(classifier, texts, 2, probabilities, error);
+    ls_classifier_free(classifier);
+    return status;
+}
+
+static ls_status encode(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-bert", NULL, NULL);
+    ls_text_encoder *encoder = NULL;
+    const int32_t *ids;
+    int64_t count;
+    LS_TRY(ls_text_encoder_open(&encoder, &options, error));
+    ls_status status = ls_text_encoder_encode(encoder, "a good film", 11, &ids, &count, error);
+    ls_text_encoder_free(encoder);
+    return status;
+}
+
+static void take_tensor(void *context, const ls_tensor_report *tensor)
+{
+    (void)tensor;
+    ++*(int *)context;
+}
+
+static ls_status inspect(ls_error *error)
+{
+    int tensors = 0;
+    return ls_inspect(tiny_model("tiny-bert"), take_tensor, &tensors, error);
+}
+
+static void training_survives(void **state)
+{
+    (void)state;
+    fail_each(train_bert, check_output);
+    fail_each(train_distilbert, check_output);
+}
+
+static void planning_survives(void **state)
+{
+    (void)state;
+    fail_each(plan, NULL);
+}
+
+static void inference_survives(void **state)
+{
+    (void)state;
+    fail_each(evaluate, check_predictions);
+    fail_each(predict, NULL);
+    fail_each(classify, NULL);
+}
+
+static void looking_survives(void **state)
+{
+    (void)state;
+    fail_each(encode, NULL);
+    fail_each(inspect, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(training_survives),
+        cmocka_unit_test(planning_survives),
+        cmocka_unit_test(inference_survives),
+        cmocka_unit_test(looking_survives),
+    };
+    return cmocka_run_group_tests_name("engine/allocation_failures", tests, setup, teardown);
+}
