@@ -87,7 +87,8 @@ LS_API ls_status ls_sources_set(ls_sources *sources, const char *name, const cha
 /* Fine-tune options->model on options->train and write the result to options->output:
  * model.safetensors, config.json, the tokenizer's files, metrics.jsonl, run.json. `callbacks`,
  * `sources` and `report` may be NULL. Nothing is written to output before the input has been
- * checked. LS_INTERRUPTED: should_stop ended the run; the model is written all the same.
+ * checked. LS_INTERRUPTED: should_stop ended the run; the model is written all the same,
+ * unless the data was still being read (report->steps is 0 then).
  * LS_NOT_FINITE: loss or gradient norm is not finite; nothing was updated in that step, the model
  * is not written. */
 LS_API ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,

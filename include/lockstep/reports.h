@@ -47,7 +47,8 @@ typedef struct ls_callbacks {
     void (*evaluation)(void *context, const ls_evaluation_report *report);
     void (*prediction)(void *context, const ls_prediction *prediction);
     void (*message)(void *context, const char *line); /* notes and warnings, one line */
-    /* Asked after each step: true stops the run there, the model is written. */
+    /* Asked after each step: true stops the run there, the model is written. Asked now and then
+     * while data is read, too: true ends the call, nothing is written. */
     bool (*should_stop)(void *context);
 } ls_callbacks;
 

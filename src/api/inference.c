@@ -38,6 +38,8 @@ ls_status ls_inference_open(ls_inference *inference, ls_session *session, int64_
     *inference = (ls_inference){.classes = (int32_t)session->folder.head_classes};
     ls_parameters_notes notes = {0};
     LS_TRY(assemble(inference, session, samples, longest_row, error));
+    LS_TRY_GOTO(status, ls_parameters_check(&inference->assembly, session->folder.weights, error),
+                fail);
     LS_TRY_GOTO(
         status,
         ls_evaluator_new(&inference->evaluator, &inference->assembly, session->device, NULL, error),

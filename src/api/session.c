@@ -69,8 +69,10 @@ static bool report_reading(void *context, uint64_t rows, uint64_t bytes, uint64_
 {
     const reading *r = context;
     (void)rows;
-    r->callbacks->stage(r->callbacks->context, r->what, (int64_t)bytes, (int64_t)total);
-    return true;
+    const ls_callbacks *callbacks = r->callbacks;
+    if (callbacks->stage)
+        callbacks->stage(callbacks->context, r->what, (int64_t)bytes, (int64_t)total);
+    return !callbacks->should_stop || !callbacks->should_stop(callbacks->context);
 }
 
 ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *path,
@@ -93,7 +95,7 @@ ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *
         .skip_bad_rows = options->skip_bad_rows,
         .cache_folder = cache_folder,
         .threads = ls_cpu_device_pool(session->device),
-        .progress = session->callbacks->stage ? report_reading : NULL,
+        .progress = report_reading,
         .progress_context = &r,
     };
     LS_TRY(ls_dataset_open(out, &reading_options, error));

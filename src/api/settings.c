@@ -127,7 +127,7 @@ static ls_status check_choice(int row, const char *value, ls_error *error)
             size_t used = strlen(list);
             snprintf(list + used, sizeof list - used, "%s%s", k ? ", " : "", choice->known[k]);
         }
-        return ls_fail(error, LS_UNSUPPORTED, "--%s: '%s' is not built yet: known %s are %s",
+        return ls_fail(error, LS_USAGE, "--%s: '%s' is not built yet: known %s are %s",
                        choice->name, value, choice->noun, list);
     }
     return LS_OK;

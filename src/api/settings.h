@@ -11,7 +11,7 @@ int ls_setting_find(const char *name);
 
 /* Everything that can be said without opening a file, for programs that fill the struct themselves:
  * each range, each choice, what `command` (one LS_COMMAND_ bit) cannot do without, and
- * combinations. LS_USAGE or LS_UNSUPPORTED. Every function that takes options calls it first;
+ * combinations. LS_USAGE. Every function that takes options calls it first;
  * predicting and tokenizing do not ask for `data`, as their texts may come from the caller. */
 ls_status ls_options_check(const ls_options *options, unsigned command,
                            ls_error *error) LS_MUST_CHECK;

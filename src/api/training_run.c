@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/run_record.h"
 #include "base/alloc.h"
@@ -68,6 +67,7 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
         ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
                                    run->validation, run->test);
     LS_TRY(ls_run_programs_make(&run->programs, &memory, run->session.device, error));
+    LS_TRY(ls_parameters_check(&run->programs.training, run->session.folder.weights, error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
     run->used.max_length = run->session.max_length;
@@ -133,7 +133,9 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
     *run = (ls_training_run){.used = *options};
     LS_TRY(ls_session_open(&run->session, options, callbacks, command, DEFAULT_MAX_LENGTH, error));
     if (options->output)
-        LS_TRY_GOTO(status, ls_output_check(options->output, &run->made_output, error), fail);
+        LS_TRY_GOTO(status,
+                    ls_output_check(options->output, options->model, &run->made_output, error),
+                    fail);
     LS_TRY_GOTO(status, open_datasets(run, error), fail);
     plan_steps(run);
     LS_TRY_GOTO(status, make_programs(run, error), fail);
@@ -145,14 +147,19 @@ fail:
     return status;
 }
 
+/* A former run's files go, the first of this run's appear; or, if the disk is full, none. */
 ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources, ls_error *error)
 {
     const char *output = run->session.options->output;
     run->sources = sources;
     LS_TRY(ls_output_clear(output, error));
-    LS_TRY(ls_metrics_open(&run->metrics, output, false, error));
-    run->made_output = false; /* it holds something now */
-    return ls_training_run_record(run, false, error);
+    ls_status status = ls_metrics_open(&run->metrics, output, false, error);
+    if (status == LS_OK) status = ls_training_run_record(run, false, error);
+    if (status == LS_OK)
+        run->made_output = 0;
+    else
+        (void)ls_output_clear(output, NULL);
+    return status;
 }
 
 ls_status ls_training_run_reader(ls_training_run *run, ls_sampler **sampler, ls_reader **reader,
@@ -181,7 +188,8 @@ void ls_training_run_close(ls_training_run *run)
     ls_dataset_free(run->train);
     ls_dataset_free(run->validation);
     ls_dataset_free(run->test);
-    if (run->made_output) rmdir(run->session.options->output);
+    if (run->session.options->output)
+        ls_output_unmake(run->session.options->output, run->made_output);
     ls_session_close(&run->session);
 }
 

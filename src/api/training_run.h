@@ -14,7 +14,7 @@ typedef struct ls_training_run {
     const ls_sources *sources;
     ls_options used; /* the options with what the run resolved */
     ls_train_report report;
-    bool made_output;
+    size_t made_output; /* see ls_output_check; 0 once the folder holds something */
     ls_dataset *train, *validation, *test;
     const char **label_names;
     ls_run_programs programs;

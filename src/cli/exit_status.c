@@ -11,13 +11,13 @@ int ls_exit_status(ls_status status)
     case LS_OK:
         return LS_EXIT_DONE;
     case LS_USAGE:
-    case LS_UNSUPPORTED:
         return LS_EXIT_USAGE;
     case LS_NOT_FINITE:
         return LS_EXIT_NOT_FINITE;
     case LS_INTERRUPTED:
         return LS_EXIT_STOPPED;
     case LS_INVALID:
+    case LS_UNSUPPORTED:
     case LS_IO:
     case LS_NO_MEMORY:
     case LS_INTERNAL:

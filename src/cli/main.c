@@ -1,5 +1,6 @@
 /* lockstep COMMAND [flags]: finds the command, reads its command line, runs it. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,6 +71,8 @@ static int run(int count, char **words)
 
 int main(int count, char **words)
 {
+    /* A limit on file sizes is then an error of write() like a full disk, not a sudden end. */
+    signal(SIGXFSZ, SIG_IGN);
     int result = run(count, words);
     /* A full disk shows here at the latest. */
     if (fflush(stdout) != 0 || ferror(stdout)) {

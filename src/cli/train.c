@@ -38,6 +38,8 @@ static int train(const ls_invocation *invocation)
     ls_status status =
         ls_train(&invocation->options, &callbacks, invocation->sources, &report, &error);
     ls_progress_clear(&progress);
+    /* 75 promises a model. */
+    if (status == LS_INTERRUPTED && report.steps == 0) status = LS_INVALID;
     if (status != LS_OK && status != LS_INTERRUPTED) return ls_exit_report(status, &error);
     print_summary(&invocation->options, &report, progress.tokens);
     return ls_exit_status(status);

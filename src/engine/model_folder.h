@@ -3,6 +3,8 @@
 #ifndef LS_ENGINE_MODEL_FOLDER_H
 #define LS_ENGINE_MODEL_FOLDER_H
 
+#include <stddef.h>
+
 #include "data/labels.h"
 #include "engine/executor.h"
 #include "engine/parameters.h"
@@ -34,13 +36,19 @@ ls_status ls_model_folder_labels(const ls_model_folder *folder, ls_labels *label
 ls_status ls_model_folder_length(const ls_model_folder *folder, int64_t asked, int64_t fallback,
                                  int64_t *length, ls_error *error) LS_MUST_CHECK;
 
-/* Refuse an output folder that is not new, empty or a former run's (it has a run.json), or that
- * cannot be written. It is made if it is not there (*made says so); nothing else is changed. */
-ls_status ls_output_check(const char *path, bool *made, ls_error *error) LS_MUST_CHECK;
+/* Refuse an output folder that is not new, empty or a former run's (it has a run.json), that is the
+ * folder of the model itself, or that cannot be written. It is made if it is not there, with those
+ * above it: *made is set, on failure too, to the length of the end of `path` that names what was
+ * made. Nothing else is changed. */
+ls_status ls_output_check(const char *path, const char *model, size_t *made,
+                          ls_error *error) LS_MUST_CHECK;
+/* Remove what ls_output_check made, as far as it is empty. */
+void ls_output_unmake(const char *path, size_t made);
 /* Remove what a former run left, just before the new one starts. */
-ls_status ls_output_clear(const char *path, ls_error *error) LS_MUST_CHECK;
+ls_status ls_output_clear(const char *path, ls_error *error);
 
-/* config.json, the tokenizer's files and, last, model.safetensors: what Transformers loads. */
+/* config.json, the tokenizer's files and, last, model.safetensors: what Transformers loads; none of
+ * them if one fails. */
 ls_status ls_output_write_model(const char *path, const ls_model_folder *from,
                                 const ls_labels *labels, int64_t max_length, ls_executor *executor,
                                 const ls_assembly *assembly, ls_error *error) LS_MUST_CHECK;

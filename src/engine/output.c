@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -14,20 +15,47 @@
 /* Everything that a run writes; the tokenizer's files are copied as they are. */
 static const char *const tokenizer_files[] = {"tokenizer.json", "vocab.txt",
                                               "special_tokens_map.json", "added_tokens.json"};
-static const char *const own_files[] = {"model.safetensors", "config.json", "tokenizer_config.json",
-                                        "metrics.jsonl", "run.json"};
+static const char *const own_files[] = {"model.safetensors", "config.json",
+                                        "tokenizer_config.json"};
+static const char *const record_files[] = {"metrics.jsonl", "run.json"};
 enum {
     TOKENIZER_FILES = sizeof tokenizer_files / sizeof *tokenizer_files,
-    OWN_FILES = sizeof own_files / sizeof *own_files
+    OWN_FILES = sizeof own_files / sizeof *own_files,
+    RECORD_FILES = sizeof record_files / sizeof *record_files
 };
+
+/* The length of `name` without the ending that a file has while it is written (base/files.h). */
+static size_t final_length(const char *name)
+{
+    const char *ending = strstr(name, ".tmp-");
+    if (ending && ending[5] && strspn(ending + 5, "0123456789") == strlen(ending + 5))
+        return (size_t)(ending - name);
+    return strlen(name);
+}
+
+/* Half-written files count: a run that was killed leaves one. */
+static bool is_one_of(const char *const *names, int count, const char *name)
+{
+    size_t length = final_length(name);
+    for (int i = 0; i < count; i++)
+        if (strlen(names[i]) == length && memcmp(name, names[i], length) == 0) return true;
+    return false;
+}
+
+static bool is_of_a_model(const char *name)
+{
+    return is_one_of(own_files, OWN_FILES, name) ||
+           is_one_of(tokenizer_files, TOKENIZER_FILES, name);
+}
 
 static bool is_written_by_a_run(const char *name)
 {
-    for (int i = 0; i < TOKENIZER_FILES; i++)
-        if (strcmp(name, tokenizer_files[i]) == 0) return true;
-    for (int i = 0; i < OWN_FILES; i++)
-        if (strcmp(name, own_files[i]) == 0) return true;
-    return false;
+    return is_of_a_model(name) || is_one_of(record_files, RECORD_FILES, name);
+}
+
+static bool is_self_or_parent(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 /* The first entry that no run writes into `foreign` [256], and whether there is a run.json. */
@@ -43,7 +71,7 @@ static ls_status look_through(const char *path, char *foreign, bool *empty, bool
     *former = false;
     for (const struct dirent *entry; (entry = readdir(folder));) {
         const char *name = entry->d_name;
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
+        if (is_self_or_parent(name)) continue;
         *empty = false;
         *former |= strcmp(name, "run.json") == 0;
         if (!is_written_by_a_run(name)) snprintf(foreign, 256, "%s", name);
@@ -52,27 +80,76 @@ static ls_status look_through(const char *path, char *foreign, bool *empty, bool
     return LS_OK;
 }
 
-ls_status ls_output_clear(const char *path, ls_error *error)
+static ls_status remove_files(const char *path, bool (*which)(const char *name), ls_error *error)
 {
     ls_status status = LS_OK;
-    for (int i = 0; status == LS_OK && i < OWN_FILES + TOKENIZER_FILES; i++) {
-        char *file = NULL;
-        const char *name = i < OWN_FILES ? own_files[i] : tokenizer_files[i - OWN_FILES];
-        LS_TRY(ls_path_join(&file, path, name, error));
-        if (unlink(file) != 0 && errno != ENOENT)
-            status = ls_fail(error, LS_IO, "%s: cannot remove the former run's file: %s", file,
+    DIR *folder = opendir(path);
+    if (!folder)
+        return ls_fail(error, LS_IO, "%s: cannot read the output folder: %s", path,
+                       strerror(errno));
+    for (const struct dirent *entry; status == LS_OK && (entry = readdir(folder));)
+        if (which(entry->d_name) && unlinkat(dirfd(folder), entry->d_name, 0) != 0 &&
+            errno != ENOENT)
+            status = ls_fail(error, LS_IO, "%s/%s: cannot remove the file: %s", path, entry->d_name,
                              strerror(errno));
-        ls_free(file);
-    }
+    closedir(folder);
     return status;
 }
 
-ls_status ls_output_check(const char *path, bool *made, ls_error *error)
+ls_status ls_output_clear(const char *path, ls_error *error)
+{
+    return remove_files(path, is_written_by_a_run, error);
+}
+
+static void cut_last_name(char *path)
+{
+    char *end = path + strlen(path);
+    while (end > path && end[-1] == '/')
+        end--;
+    while (end > path && end[-1] != '/')
+        end--;
+    *end = '\0';
+}
+
+/* Make the folder and those above it that are missing; *made as ls_output_check tells it. */
+static ls_status make_folders(const char *path, size_t *made, ls_error *error)
+{
+    char *there = NULL;
+    LS_TRY(ls_copy_string(&there, path, error));
+    while (*there && !ls_path_exists(there))
+        cut_last_name(there);
+    *made = strlen(path) - strlen(there);
+    ls_free(there);
+    return ls_folder_make(path, error);
+}
+
+void ls_output_unmake(const char *path, size_t made)
+{
+    char *folder = NULL;
+    size_t kept = strlen(path) - made;
+    if (made == 0 || ls_copy_string(&folder, path, NULL) != LS_OK) return;
+    while (strlen(folder) > kept && rmdir(folder) == 0)
+        cut_last_name(folder);
+    ls_free(folder);
+}
+
+static bool is_same_folder(const char *one, const char *two)
+{
+    struct stat first, second;
+    return stat(one, &first) == 0 && stat(two, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+ls_status ls_output_check(const char *path, const char *model, size_t *made, ls_error *error)
 {
     char foreign[256];
     bool empty = true, former = false;
-    *made = !ls_path_exists(path);
-    LS_TRY(ls_folder_make(path, error));
+    LS_TRY(make_folders(path, made, error));
+    if (is_same_folder(path, model))
+        return ls_fail(error, LS_USAGE,
+                       "%s: --output is the --model folder, whose files a run replaces: give "
+                       "--output another folder",
+                       path);
     LS_TRY(look_through(path, foreign, &empty, &former, error));
     if (!empty && (!former || *foreign))
         return ls_fail(error, LS_INVALID,
@@ -145,17 +222,29 @@ done:
     return status;
 }
 
-ls_status ls_output_write_model(const char *path, const ls_model_folder *from,
-                                const ls_labels *labels, int64_t max_length, ls_executor *executor,
-                                const ls_assembly *assembly, ls_error *error)
+static ls_status write_weights(const char *path, ls_executor *executor, const ls_assembly *assembly,
+                               ls_error *error)
 {
-    LS_TRY(write_config(path, from, labels, error));
-    for (int i = 0; i < TOKENIZER_FILES; i++)
-        LS_TRY(copy_if_there(path, from->path, tokenizer_files[i], error));
-    LS_TRY(write_tokenizer_config(path, from, max_length, error));
     char *weights = NULL;
     LS_TRY(ls_path_join(&weights, path, "model.safetensors", error));
     ls_status status = ls_parameters_save(executor, assembly, weights, error);
     ls_free(weights);
+    return status;
+}
+
+ls_status ls_output_write_model(const char *path, const ls_model_folder *from,
+                                const ls_labels *labels, int64_t max_length, ls_executor *executor,
+                                const ls_assembly *assembly, ls_error *error)
+{
+    ls_status status;
+    LS_TRY_GOTO(status, write_config(path, from, labels, error), fail);
+    for (int i = 0; i < TOKENIZER_FILES; i++)
+        LS_TRY_GOTO(status, copy_if_there(path, from->path, tokenizer_files[i], error), fail);
+    LS_TRY_GOTO(status, write_tokenizer_config(path, from, max_length, error), fail);
+    LS_TRY_GOTO(status, write_weights(path, executor, assembly, error), fail);
+    return LS_OK;
+fail:
+    /* Weights without their configuration, or the reverse, are no model. */
+    (void)remove_files(path, is_of_a_model, NULL);
     return status;
 }

@@ -70,8 +70,8 @@ static ls_status add_name(ls_text *names, const char *name, ls_error *error)
     return ls_text_print(names, error, "%s%s", names->length ? ", " : "", name);
 }
 
-static ls_status check_tensor(const ls_weights *weights, const ls_safetensors_tensor *tensor,
-                              const ls_value *value, ls_error *error)
+static ls_status check_shape(const ls_weights *weights, const ls_safetensors_tensor *tensor,
+                             const ls_value *value, ls_error *error)
 {
     bool fits = tensor->rank == value->rank;
     for (int i = 0; fits && i < tensor->rank; i++)
@@ -87,6 +87,32 @@ static ls_status check_tensor(const ls_weights *weights, const ls_safetensors_te
                    "together",
                    ls_weights_file(weights, tensor), tensor->name,
                    ls_safetensors_shape_text(tensor, shape, sizeof shape), wanted);
+}
+
+/* The parameter's tensor, of the right shape; NULL where there is none and none is needed. */
+static ls_status find_parameter(const ls_assembly *assembly, const ls_weights *weights,
+                                const ls_parameter *parameter, const ls_safetensors_tensor **tensor,
+                                ls_error *error)
+{
+    const ls_model_config *config = assembly->model.config;
+    const ls_value *value = ls_value_of(assembly->program, parameter->value);
+    *tensor = find_tensor(weights, config, value->name);
+    if (*tensor) return check_shape(weights, *tensor, value, error);
+    if (parameter->initial != LS_INITIAL_REQUIRED) return LS_OK;
+    return ls_fail(error, LS_INVALID,
+                   "%s: tensor %s is missing (also looked for it without the prefix %s): is this "
+                   "the model that config.json describes?",
+                   ls_weights_path(weights), value->name,
+                   ls_model_definition_of(config->family)->prefix);
+}
+
+ls_status ls_parameters_check(const ls_assembly *assembly, const ls_weights *weights,
+                              ls_error *error)
+{
+    const ls_safetensors_tensor *tensor;
+    for (size_t i = 0; i < assembly->model.parameter_count; i++)
+        LS_TRY(find_parameter(assembly, weights, &assembly->model.parameters[i], &tensor, error));
+    return LS_OK;
 }
 
 static ls_status check_finite(const ls_weights *weights, const ls_safetensors_tensor *tensor,
@@ -112,7 +138,6 @@ static ls_status load_tensor(const transfer *t, const ls_weights *weights,
                              const ls_safetensors_tensor *tensor, ls_value_id id, ls_error *error)
 {
     float *to = ls_executor_address(t->executor, id);
-    LS_TRY(check_tensor(weights, tensor, ls_value_of(t->assembly->program, id), error));
     for (int64_t first = 0; first < tensor->elements; first += PIECE) {
         int64_t count = tensor->elements - first < PIECE ? tensor->elements - first : PIECE;
         LS_TRY(ls_weights_read_float(weights, tensor, first, count, t->piece, error));
@@ -144,16 +169,11 @@ static ls_status load_parameter(const transfer *t, const ls_weights *weights, si
 {
     const ls_model *model = &t->assembly->model;
     const ls_parameter *parameter = &model->parameters[index];
-    const char *name = ls_value_of(t->assembly->program, parameter->value)->name;
-    const ls_safetensors_tensor *tensor = find_tensor(weights, model->config, name);
+    const ls_safetensors_tensor *tensor;
+    LS_TRY(find_parameter(t->assembly, weights, parameter, &tensor, error));
     if (tensor) return load_tensor(t, weights, tensor, parameter->value, error);
-    if (parameter->initial == LS_INITIAL_REQUIRED)
-        return ls_fail(error, LS_INVALID,
-                       "%s: tensor %s is missing (also looked for it without the prefix %s): is "
-                       "this the model that config.json describes?",
-                       ls_weights_path(weights), name,
-                       ls_model_definition_of(model->config->family)->prefix);
-    LS_TRY(add_name(&notes->initialised, name, error));
+    LS_TRY(add_name(&notes->initialised, ls_value_of(t->assembly->program, parameter->value)->name,
+                    error));
     double deviation =
         parameter->initial == LS_INITIAL_NORMAL ? model->config->initializer_range : 0.0;
     return draw_tensor(t, parameter->value, deviation, seed, (uint32_t)index, error);

@@ -20,6 +20,11 @@ typedef struct ls_parameters_notes {
 } ls_parameters_notes;
 void ls_parameters_notes_deinit(ls_parameters_notes *notes);
 
+/* That every parameter is there with the right shape: from headers alone, before memory is taken
+ * for what a damaged config.json asks for. */
+ls_status ls_parameters_check(const ls_assembly *assembly, const ls_weights *weights,
+                              ls_error *error) LS_MUST_CHECK;
+
 /* Read every parameter under any of the names it has had (with or without the body's prefix, old
  * gamma and beta), as fp32. A missing body tensor, a wrong shape or dtype, and a value that is not
  * finite are LS_INVALID and name the tensor. What a new head needs is drawn from `seed`. */

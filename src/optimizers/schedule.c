@@ -18,7 +18,7 @@ ls_status ls_schedule_kind_of(ls_schedule_kind *kind, const char *name, ls_error
         *kind = (ls_schedule_kind)i;
         return LS_OK;
     }
-    return ls_fail(error, LS_UNSUPPORTED,
+    return ls_fail(error, LS_USAGE,
                    "--lr-scheduler-type %s is not known: use linear, cosine, constant or "
                    "constant_with_warmup",
                    name);

@@ -19,7 +19,7 @@ typedef struct ls_schedule {
     int64_t warmup_steps, total_steps;
 } ls_schedule;
 
-/* By the Trainer's name; another name is LS_UNSUPPORTED and the text lists those there are. */
+/* By the Trainer's name; another name is LS_USAGE and the text lists those there are. */
 ls_status ls_schedule_kind_of(ls_schedule_kind *kind, const char *name,
                               ls_error *error) LS_MUST_CHECK;
 

@@ -48,3 +48,36 @@ write_reviews() {
             }
         }' >"$1"
 }
+
+# fresh_model [NAME]: a copy of tests/data/NAME (tiny-bert) in the folder `model`.
+fresh_model() {
+    rm -rf model
+    cp -r "$SOURCE/tests/data/${1:-tiny-bert}" model
+    chmod -R u+w model
+}
+
+# refused STATUS TEXT TRAIN_ARGUMENT...: training `model` ends with that status and says the text, and
+# nothing of it stays.
+refused() {
+    local status=$1 text=$2
+    shift 2
+    expect "$status" "$LOCKSTEP" train --model model --output out --max-steps 2 --quiet "$@"
+    says err.txt "$text"
+    [[ $(grep -c '^lockstep: ' err.txt) -eq 1 ]] || { cat err.txt && fail "not one line of error"; }
+    [[ ! -e out ]] || fail "'$text' left an output folder: $(ls out)"
+}
+
+# Root may read and write everything. as_other COMMAND...: as an account that may not, if
+# can_be_other says so (it can neither without root nor where that account cannot reach the program).
+can_be_other() {
+    chmod 777 .
+    as_other "$LOCKSTEP" --version >version.txt 2>&1
+}
+as_other() {
+    setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+}
+
+# The address sanitizer reserves terabytes: a limit on addresses ends it at once.
+is_sanitized() {
+    grep -qF __asan_init "$LOCKSTEP"
+}

@@ -32,7 +32,8 @@ says err.txt "standard input:2: empty line"
 printf 'the film\n\n\xff\n' | "$LOCKSTEP" predict --model out --skip-bad-rows >out.txt 2>err.txt ||
     fail "--skip-bad-rows"
 says err.txt "2 bad lines left out"
-expect 2 "$LOCKSTEP" predict --model out --data x.parquet
+expect 1 "$LOCKSTEP" predict --model out --data x.parquet
+says err.txt "x.parquet" ".tsv, .csv, .jsonl"
 
 expect 0 "$LOCKSTEP" evaluate --model out --data train.tsv --predictions predictions.jsonl
 says out.txt "accuracy" "macro-F1" "loss" "of 200 rows" "true \\ predicted" "negative" "positive"

@@ -99,7 +99,7 @@ static void each_status_has_its_exit_code(void **state)
     assert_int_equal(ls_exit_status(LS_IO), 1);
     assert_int_equal(ls_exit_status(LS_NO_MEMORY), 1);
     assert_int_equal(ls_exit_status(LS_USAGE), 2);
-    assert_int_equal(ls_exit_status(LS_UNSUPPORTED), 2);
+    assert_int_equal(ls_exit_status(LS_UNSUPPORTED), 1);
     assert_int_equal(ls_exit_status(LS_NOT_FINITE), 5);
     assert_int_equal(ls_exit_status(LS_INTERRUPTED), 75);
 }
