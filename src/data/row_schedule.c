@@ -10,7 +10,7 @@
 struct ls_row_scheduler {
     ls_tree_range range;
     int32_t touched_count;
-    int32_t pass_begin; /* first of the rank's tokens that no pass has taken */
+    int32_t pass_begin;  /* first of the rank's tokens that no pass has taken */
     int64_t token_count; /* of the batch */
 
     uint64_t *marks;   /* [table_rows / 64, up] a bit for each touched row; zero between starts */

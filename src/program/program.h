@@ -89,7 +89,7 @@ typedef struct ls_value {
 
 /* --- ops ------------------------------------------------------------------------------------- */
 /* Every op: its name in prints. One file each in ops/, one function each in a device's table. */
-#define LS_OP_LIST(X)                                                                              \
+#define LS_DEVICE_OP_LIST(X)                                                                       \
     X(EMBEDDING, "embedding")                                                                      \
     X(EMBEDDING_GRADIENT, "embedding_gradient")                                                    \
     X(LAYER_NORM, "layer_norm")                                                                    \
@@ -106,10 +106,14 @@ typedef struct ls_value {
     X(SELECT_FIRST, "select_first")                                                                \
     X(SELECT_FIRST_BACKWARD, "select_first_backward")                                              \
     X(CLASSIFIER_LOSS, "classifier_loss")                                                          \
-    X(EXCHANGE_GRADIENTS, "exchange_gradients")                                                    \
     X(SQUARED_NORM, "squared_norm")                                                                \
     X(GRADIENT_NORM, "gradient_norm")                                                              \
     X(ADAMW, "adamw")
+
+/* Those that need other ranks: the engine runs them. */
+#define LS_OP_LIST(X)                                                                              \
+    LS_DEVICE_OP_LIST(X)                                                                           \
+    X(EXCHANGE_GRADIENTS, "exchange_gradients")
 
 typedef enum ls_op_kind {
 #define LS_OP_ENUM(name, text) LS_OP_##name,
@@ -186,7 +190,7 @@ struct ls_program {
     int32_t value_count, op_count;
     size_t value_capacity, op_capacity;
     const ls_op_definition *const *definitions; /* [LS_OP_COUNT], see ops/registry.h */
-    const ls_bucket *buckets; /* in the arena; see strategies/ */
+    const ls_bucket *buckets;                   /* in the arena; see strategies/ */
     int32_t bucket_count;
     int32_t gradient_slots; /* partial sums that each gradient holds between passes */
     bool training;

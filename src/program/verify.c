@@ -28,8 +28,8 @@ static bool exists_before_the_step(const ls_value *value)
 }
 
 /* Everything that a bucket sends is complete where it stands. */
-static ls_status verify_bucket(const ls_program *program, const ls_op *op,
-                               const ls_value_id *owner, ls_error *error)
+static ls_status verify_bucket(const ls_program *program, const ls_op *op, const ls_value_id *owner,
+                               ls_error *error)
 {
     const ls_bucket *bucket = &program->buckets[op->attributes.bucket];
     for (int32_t i = 0; i < bucket->count; i++)
@@ -50,8 +50,7 @@ static ls_status verify_order(const ls_program *program, ls_value_id *owner, ls_
         if (i && program->ops[i - 1].segment == LS_SEGMENT_UPDATE &&
             op->segment != LS_SEGMENT_UPDATE)
             return ls_fail(error, LS_INTERNAL, "program: %s stands after the update", op->name);
-        if (op->kind == LS_OP_EXCHANGE_GRADIENTS)
-            LS_TRY(verify_bucket(program, op, owner, error));
+        if (op->kind == LS_OP_EXCHANGE_GRADIENTS) LS_TRY(verify_bucket(program, op, owner, error));
         for (int in = 0; in < LS_MAX_INPUTS; in++) {
             ls_value_id id = op->inputs[in];
             if (id == LS_NO_VALUE) continue;

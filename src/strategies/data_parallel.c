@@ -37,12 +37,11 @@ static void collect(rewrite *r, const ls_op *op)
 static ls_status close_bucket(rewrite *r, ls_error *error)
 {
     ls_op op = ls_op_of(LS_OP_EXCHANGE_GRADIENTS, LS_SEGMENT_EXCHANGE, NULL);
-    LS_TRY(
-        ls_arena_text(&r->program->arena, &op.name, error, "bucket.%d", (int)r->bucket_count));
+    LS_TRY(ls_arena_text(&r->program->arena, &op.name, error, "bucket.%d", (int)r->bucket_count));
     op.inputs[0] = r->options->roots;
     op.attributes.bucket = r->bucket_count;
-    r->buckets[r->bucket_count++] = (ls_bucket){
-        r->members + r->open_begin, r->member_count - r->open_begin, r->open_bytes};
+    r->buckets[r->bucket_count++] =
+        (ls_bucket){r->members + r->open_begin, r->member_count - r->open_begin, r->open_bytes};
     r->open_begin = r->member_count;
     r->open_bytes = 0;
     r->ops[r->op_count++] = op;

@@ -108,7 +108,7 @@ static ls_device_function cpu_function(const ls_device *device, ls_op_kind kind)
 {
     static const ls_device_function functions[LS_OP_COUNT] = {
 #define LS_CPU_ENTRY(name, text) [LS_OP_##name] = ls_cpu_##name,
-        LS_OP_LIST(LS_CPU_ENTRY)
+        LS_DEVICE_OP_LIST(LS_CPU_ENTRY)
 #undef LS_CPU_ENTRY
     };
     (void)device;

@@ -223,7 +223,7 @@ static inline void lab_run_pass(lab *l, ls_executor *executor, ls_feeder *feeder
         lab_write(l, executor, r->weights_value,
                   lab_slice(r->weights, r->symbol, r->columns, begin), &extents);
     }
-    ls_executor_run(executor, LS_SEGMENT_PASS, &extents);
+    ls_executor_run(executor, LS_RUN_PASS, &extents);
     for (int i = 0; i < l->tensor_count; i++) {
         const lab_tensor *t = &l->tensors[i];
         if (t->symbol == LS_SYMBOL_NONE) continue;
