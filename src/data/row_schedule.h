@@ -31,8 +31,8 @@ void ls_row_scheduler_presence(const ls_row_scheduler *scheduler, const int32_t 
                                int roots, uint8_t *present);
 
 /* The schedule of the next pass, which covers the rank's tokens up to `token_end`, an index into
- * the batch's
- * (its token indices count from the pass's first token). Borrowed until the next call. */
+ * the batch's tokens (those of the schedule count from the pass's first one). Borrowed until the
+ * next call. */
 ls_row_schedule ls_row_scheduler_pass(ls_row_scheduler *scheduler, int64_t token_end);
 
 #endif

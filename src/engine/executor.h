@@ -35,9 +35,6 @@ void ls_executor_bind(ls_executor *executor, ls_value_id value, void *address);
 /* What ls_executor_bind gave a host value. */
 const void *ls_executor_bound(const ls_executor *executor, ls_value_id value);
 
-/* What ls_executor_bind gave a host value. */
-const void *ls_executor_bound(const ls_executor *executor, ls_value_id value);
-
 /* Copy whole values between host and device, at the given pass's sizes. */
 void ls_executor_write(ls_executor *executor, ls_value_id value, const void *from,
                        const ls_extents *extents);

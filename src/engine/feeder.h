@@ -17,8 +17,7 @@ void ls_feeder_free(ls_feeder *feeder); /* NULL is allowed */
 
 /* Begin a step of a training program on `rank`'s leaves of `batch`, leaves of `leaf_size` samples;
  * the batch is borrowed until the step is over. Call ls_feeder_pass until all of the rank's
- * samples,
- * [*begin, *end), are through. */
+ * samples, [*begin, *end), are through. */
 void ls_feeder_start(ls_feeder *feeder, const ls_batch *batch, int64_t leaf_size, int rank,
                      int32_t *begin, int32_t *end);
 

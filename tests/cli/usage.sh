@@ -20,7 +20,7 @@ for setting in "--epochs many" "--batch-size 0" "--batch-size -4" "--learning-ra
     says err.txt "${setting%% *}"
 done
 expect 2 "$LOCKSTEP" train --model "$model" --train train.tsv --output out --strategy zero3
-says err.txt "zero3" "single"
+says err.txt "zero3" "known strategies are single, ddp"
 [[ ! -e out ]] || fail "a wrong command line left an output folder"
 
 # What it says leads on: the nearest name, an example, the list of what is known.

@@ -204,28 +204,33 @@ static int64_t bytes_with(ls_options options, int64_t samples_per_pass)
     return bytes;
 }
 
+/* Fewer samples a pass save activations, but more partial sums may have to wait: what fits first
+ * of 16, 8, 6, ... is taken. */
 static void auto_takes_as_few_passes_as_fit(void **state)
 {
     (void)state;
+    enum { CHOICES = 7 };
+    static const int64_t samples[CHOICES] = {16, 8, 6, 4, 3, 2, 1};
+    int64_t bytes[CHOICES];
     ls_options options = tiny_options("tiny-bert", train, test_path(folder, "output"));
     options.threads = 1;
     options.validation = validation;
     ls_train_report free_run = check_bytes(&options);
-    static const int64_t samples[] = {16, 8, 6, 4, 3, 2, 1};
-    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
-        int64_t bytes = bytes_with(options, samples[i]);
-        if (i) assert_true(bytes < bytes_with(options, samples[i - 1]));
-        ls_options tight = options;
-        tight.device_memory = bytes;
-        char *text = plan_of(&tight);
-        assert_int_equal(planned_samples(text), samples[i]);
+    for (int i = 0; i < CHOICES; i++)
+        bytes[i] = bytes_with(options, samples[i]);
+    assert_true(bytes[CHOICES - 1] < bytes[0]);
+    for (int i = 0; i < 2 * CHOICES; i++) {
+        options.device_memory = bytes[i / 2] - i % 2;
+        int first = 0;
+        while (first < CHOICES && bytes[first] > options.device_memory)
+            first++;
+        if (first == CHOICES) continue;
+        char *text = plan_of(&options);
+        assert_int_equal(planned_samples(text), samples[first]);
         ls_text_free(text);
-        ls_train_report report = check_bytes(&tight);
-        assert_int_equal(report.measured_bytes, bytes);
+        ls_train_report report = check_bytes(&options);
+        assert_int_equal(report.measured_bytes, bytes[first]);
         assert_string_equal(report.weights_sha256, free_run.weights_sha256);
-        if (i + 1 == sizeof samples / sizeof *samples) break;
-        tight.device_memory = bytes - 1;
-        assert_true(check_bytes(&tight).measured_bytes < bytes);
     }
 }
 
