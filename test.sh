@@ -19,8 +19,9 @@ long_parts="packages build venv fetch long-peers long-fuzz"
 jobs=$(nproc)
 logs=build/test-logs
 asan=build/address-undefined
-export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=1}
-export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+# An exit status that no test expects: an error that is wanted is told from one of memory.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=1:exitcode=99}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:exitcode=99}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
 
 passed=0

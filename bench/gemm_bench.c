@@ -1,6 +1,6 @@
-/* Matrix products against oneDNN and OpenBLAS, one thread, at the shapes of training.
+/* Matrix products against oneDNN and OpenBLAS at the shapes of training.
  *
- *     gemm_bench [--isa avx512|avx2|ref] [--rounds N] [TEXT...]
+ *     gemm_bench [--isa avx512|avx2|ref] [--threads N] [--rounds N] [TEXT...]
  *
  * prints GFLOP/s, medians over rounds in which the three take turns, and the ratios ours / theirs;
  * with TEXT only the cases whose line contains one of the texts. Both libraries are held to the
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "devices/device.h"
 #include "kernels/kernels.h"
 
 enum { LEAF_TOKENS = 108, MOST_ROUNDS = 101, CONTENDERS = 3 };
@@ -30,8 +31,10 @@ typedef struct bench_case {
     product product;
     int64_t tokens, outputs, inputs; /* T, N, K of the layer */
     float *x, *w, *y, *bias;
-    const ls_kernels *kernels;
-    void *scratch;
+    ls_device *device;
+    ls_value values[4]; /* of the operands */
+    ls_op op;
+    ls_op_call call;
     int32_t offsets[4096];
     uint8_t merges[4096];
     ls_leaf_schedule schedule;
@@ -50,11 +53,11 @@ typedef struct peers {
     cblas_sgemm_function *cblas;
 } peers;
 
-/* Processor time of this thread: what other programs take does not count. */
-static double now(void)
+/* With one thread its processor time: what other programs take does not count. */
+static double now(int threads)
 {
     struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
@@ -66,10 +69,12 @@ static void *symbol(const char *library, const char *name)
     return found;
 }
 
-static peers load_peers(const char *isa)
+static peers load_peers(const char *isa, int threads)
 {
-    setenv("OMP_NUM_THREADS", "1", 1);
-    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    char count[16];
+    snprintf(count, sizeof count, "%d", threads);
+    setenv("OMP_NUM_THREADS", count, 1);
+    setenv("OPENBLAS_NUM_THREADS", count, 1);
     unsetenv("OPENBLAS_CORETYPE");
     unsetenv("DNNL_MAX_CPU_ISA");
     if (strcmp(isa, "avx2") == 0) {
@@ -82,40 +87,44 @@ static peers load_peers(const char *isa)
     return found;
 }
 
+static ls_operand operand(ls_value *value, int64_t rows, int64_t columns, void *data)
+{
+    *value = (ls_value){.rank = 2, .shape = {ls_fixed(rows), ls_fixed(columns)}};
+    return (ls_operand){value, data};
+}
+
+/* The op as the executor would call it: cut among the device's threads. */
+static void make_call(bench_case *c)
+{
+    static const ls_extents fixed = {{1}};
+    static const ls_op_kind kinds[] = {LS_OP_LINEAR, LS_OP_LINEAR_INPUT_GRADIENT,
+                                       LS_OP_WEIGHT_GRADIENT};
+    ls_operand x = operand(&c->values[0], c->tokens, c->inputs, c->x);
+    ls_operand w = operand(&c->values[1], c->outputs, c->inputs, c->w);
+    ls_operand y = operand(&c->values[2], c->tokens, c->outputs, c->y);
+    ls_operand bias = operand(&c->values[3], c->outputs, 1, c->bias);
+    ls_operand schedule = {NULL, &c->schedule};
+    c->op = ls_op_of(kinds[c->product], LS_SEGMENT_PASS, "product");
+    c->call = (ls_op_call){.op = &c->op, .extents = &fixed};
+    switch (c->product) {
+    case FORWARD:
+        c->call.inputs[0] = x, c->call.inputs[1] = w, c->call.inputs[2] = bias;
+        c->call.outputs[0] = y;
+        break;
+    case INPUT_GRADIENT:
+        c->call.inputs[0] = y, c->call.inputs[1] = w;
+        c->call.outputs[0] = x;
+        break;
+    case WEIGHT_GRADIENT:
+        c->call.inputs[0] = y, c->call.inputs[1] = x, c->call.inputs[2] = schedule;
+        c->call.outputs[0] = w;
+        break;
+    }
+}
+
 static void run_ours(bench_case *c)
 {
-    if (c->product == WEIGHT_GRADIENT) {
-        ls_weight_gradient g = {
-            .left = c->y,
-            .left_stride = c->outputs,
-            .right = c->x,
-            .right_stride = c->inputs,
-            .left_end = c->outputs,
-            .right_count = c->inputs,
-            .slots = c->w,
-            .slot_stride = c->outputs * c->inputs,
-            .gradient_row = c->inputs,
-            .schedule = &c->schedule,
-        };
-        c->kernels->weight_gradient(&g, c->scratch);
-        return;
-    }
-    bool forward = c->product == FORWARD;
-    ls_gemm g = {
-        .rows = c->tokens,
-        .columns = forward ? c->outputs : c->inputs,
-        .depth = forward ? c->inputs : c->outputs,
-        .a = forward ? c->x : c->y,
-        .a_row = forward ? c->inputs : c->outputs,
-        .a_depth = 1,
-        .b = c->w,
-        .b_depth = forward ? 1 : c->inputs,
-        .b_column = forward ? c->inputs : 1,
-        .c = forward ? c->y : c->x,
-        .c_row = forward ? c->outputs : c->inputs,
-        .bias = forward ? c->bias : NULL,
-    };
-    c->kernels->gemm(&g, c->scratch);
+    c->device->operations->function(c->device, c->op.kind)(c->device, &c->call);
 }
 
 static void run_peer(bench_case *c, const peers *peer, bool dnnl)
@@ -191,9 +200,15 @@ static void measure(bench_case *c, const peers *peer, int rounds, const char *li
     c->w = new_matrix(c->outputs, c->inputs);
     c->y = new_matrix(c->tokens, c->outputs);
     c->bias = new_matrix(c->outputs, 1);
-    ls_kernel_limits limits = {.depth = c->inputs + c->outputs, .rows = c->tokens};
-    c->scratch = malloc(c->kernels->scratch_bytes(&limits));
+    ls_device_limits limits = {.largest_depth = c->inputs + c->outputs, .tokens = c->tokens};
+    ls_error error;
+    if (c->device->operations->reserve_scratch(c->device, &limits, &error) != LS_OK) {
+        fprintf(stderr, "%s\n", error.text);
+        exit(1);
+    }
     make_schedule(c);
+    make_call(c);
+    int threads = ls_cpu_device_threads(c->device);
     double flops = 2.0 * (double)c->tokens * (double)c->outputs * (double)c->inputs;
     int repeats = (int)(2e8 / flops) + 1;
     double rates[CONTENDERS][MOST_ROUNDS] = {{0}};
@@ -203,10 +218,10 @@ static void measure(bench_case *c, const peers *peer, int rounds, const char *li
     for (int round = 0; round < rounds; round++)
         for (int contender = 0; contender < CONTENDERS; contender++) {
             if (!here[contender]) continue;
-            double begin = now();
+            double begin = now(threads);
             for (int i = 0; i < repeats; i++)
                 run(c, peer, contender);
-            rates[contender][round] = flops * repeats / (now() - begin) * 1e-9;
+            rates[contender][round] = flops * repeats / (now(threads) - begin) * 1e-9;
         }
     double middle[CONTENDERS];
     for (int contender = 0; contender < CONTENDERS; contender++) {
@@ -220,16 +235,17 @@ static void measure(bench_case *c, const peers *peer, int rounds, const char *li
     free(c->w);
     free(c->y);
     free(c->bias);
-    free(c->scratch);
 }
 
 int main(int count, char **arguments)
 {
     const char *isa = NULL;
-    int rounds = 7, first = 1;
+    int rounds = 7, threads = 1, first = 1;
     for (; first + 1 < count && strncmp(arguments[first], "--", 2) == 0; first += 2) {
         if (strcmp(arguments[first], "--isa") == 0)
             isa = arguments[first + 1];
+        else if (strcmp(arguments[first], "--threads") == 0)
+            threads = atoi(arguments[first + 1]);
         else if (strcmp(arguments[first], "--rounds") == 0)
             rounds = atoi(arguments[first + 1]);
     }
@@ -241,13 +257,18 @@ int main(int count, char **arguments)
         fprintf(stderr, "%s\n", error.text);
         return 2;
     }
-    const peers peer = load_peers(kernels->name);
+    const peers peer = load_peers(kernels->name, threads);
     static const int64_t layers[][2] = {{384, 384}, {1536, 384}, {384, 1536}, /* outputs, inputs */
                                         {768, 768}, {3072, 768}, {768, 3072}};
     static const int64_t tokens[] = {32, 108, 864, 4096};
     static bench_case c;
-    printf("%s, one thread, GFLOP/s\n%-16s %5s %5s %5s %8s %8s %8s %8s %8s\n", kernels->name,
-           "product", "T", "N", "K", "ours", "oneDNN", "OpenBLAS", "/oneDNN", "/OpenBL");
+    if (ls_cpu_device_new(&c.device, threads, 0, &error) != LS_OK) {
+        fprintf(stderr, "%s\n", error.text);
+        return 1;
+    }
+    printf("%s, threads: %d, GFLOP/s\n%-16s %5s %5s %5s %8s %8s %8s %8s %8s\n", kernels->name,
+           ls_cpu_device_threads(c.device), "product", "T", "N", "K", "ours", "oneDNN", "OpenBLAS",
+           "/oneDNN", "/OpenBL");
     for (size_t layer = 0; layer < sizeof layers / sizeof layers[0]; layer++)
         for (size_t t = 0; t < sizeof tokens / sizeof tokens[0]; t++)
             for (int kind = FORWARD; kind <= WEIGHT_GRADIENT; kind++) {
@@ -255,7 +276,6 @@ int main(int count, char **arguments)
                 c.tokens = tokens[t];
                 c.outputs = layers[layer][0];
                 c.inputs = layers[layer][1];
-                c.kernels = kernels;
                 char line[128];
                 snprintf(line, sizeof line, "%-16s %5d %5d %5d", product_names[kind], (int)c.tokens,
                          (int)c.outputs, (int)c.inputs);
@@ -264,5 +284,6 @@ int main(int count, char **arguments)
                     wanted = wanted || strstr(line, arguments[i]);
                 if (wanted) measure(&c, &peer, rounds, line);
             }
+    ls_device_free(c.device);
     return 0;
 }

@@ -5,7 +5,6 @@
 #include "api/training_run.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "data/reader.h"
 #include "engine/product_bench.h"
 
 enum { WARM_UP_STEPS = 3, DEFAULT_STEPS = 20 };
@@ -18,7 +17,7 @@ typedef struct step_bench {
     double total, peak; /* seconds; FLOP/s of the best product on the same cores */
 } step_bench;
 
-static ls_status time_steps(step_bench *bench, ls_reader *reader, ls_error *error)
+static ls_status time_steps(step_bench *bench, ls_error *error)
 {
     for (int64_t i = 0; i < WARM_UP_STEPS + bench->steps; i++) {
         const ls_batch *batch;
@@ -27,7 +26,7 @@ static ls_status time_steps(step_bench *bench, ls_reader *reader, ls_error *erro
         if (i == WARM_UP_STEPS)
             ls_executor_measure(ls_ranks_executor(bench->run.ranks), bench->measures);
         double start = ls_seconds();
-        LS_TRY(ls_reader_next(reader, &batch, &more, error));
+        LS_TRY(ls_reader_next(bench->run.reader, &batch, &more, error));
         LS_TRY(ls_ranks_step(bench->run.ranks, i + 1, batch, &result, error));
         if (i < WARM_UP_STEPS) continue;
         bench->seconds[i - WARM_UP_STEPS] = ls_seconds() - start;
@@ -103,8 +102,6 @@ static ls_status print_steps(const step_bench *bench, ls_text *text, ls_error *e
 
 static ls_status bench_step(step_bench *bench, ls_text *text, ls_error *error)
 {
-    ls_sampler *sampler = NULL;
-    ls_reader *reader = NULL;
     ls_status status;
     bench->steps = bench->run.used.max_steps > 0 ? bench->run.used.max_steps : DEFAULT_STEPS;
     LS_TRY_GOTO(
@@ -112,14 +109,11 @@ static ls_status bench_step(step_bench *bench, ls_text *text, ls_error *error)
         LS_NEW(bench->measures, bench->run.programs.training.program->op_count, "measures", error),
         done);
     LS_TRY_GOTO(status, LS_NEW(bench->seconds, bench->steps, "step times", error), done);
-    LS_TRY_GOTO(status, ls_training_run_reader(&bench->run, &sampler, &reader, error), done);
-    LS_TRY_GOTO(status, time_steps(bench, reader, error), done);
+    LS_TRY_GOTO(status, time_steps(bench, error), done);
     LS_TRY_GOTO(status, find_peak(bench, error), done);
     qsort(bench->seconds, (size_t)bench->steps, sizeof *bench->seconds, by_time);
     status = print_steps(bench, text, error);
 done:
-    ls_reader_free(reader);
-    ls_sampler_free(sampler);
     ls_free(bench->measures);
     ls_free(bench->seconds);
     return status;

@@ -4,8 +4,6 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/files.h"
-#include "data/reader.h"
-#include "data/sampler.h"
 
 static ls_status report_step(ls_training_run *run, const ls_batch *batch,
                              const ls_step_result *result, double seconds, ls_error *error)
@@ -40,7 +38,7 @@ static ls_status evaluate_if_due(ls_training_run *run, ls_error *error)
                                     (double)step / (double)run->steps_per_epoch, error);
 }
 
-static ls_status run_steps(ls_training_run *run, ls_reader *reader, ls_error *error)
+ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
 {
     const ls_callbacks *callbacks = run->session.callbacks;
     while (run->report.steps < run->total_steps) {
@@ -48,7 +46,7 @@ static ls_status run_steps(ls_training_run *run, ls_reader *reader, ls_error *er
         const ls_batch *batch;
         ls_step_result result;
         bool more;
-        LS_TRY(ls_reader_next(reader, &batch, &more, error));
+        LS_TRY(ls_reader_next(run->reader, &batch, &more, error));
         if (!more) return ls_fail(error, LS_INTERNAL, "the reader ended before the run");
         LS_TRY(ls_ranks_step(run->ranks, run->report.steps + 1, batch, &result, error));
         run->report.steps++;
@@ -60,19 +58,6 @@ static ls_status run_steps(ls_training_run *run, ls_reader *reader, ls_error *er
         LS_TRY(evaluate_if_due(run, error));
     }
     return LS_OK;
-}
-
-ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
-{
-    ls_sampler *sampler = NULL;
-    ls_reader *reader = NULL;
-    ls_status status;
-    LS_TRY_GOTO(status, ls_training_run_reader(run, &sampler, &reader, error), done);
-    status = run_steps(run, reader, error);
-done:
-    ls_reader_free(reader);
-    ls_sampler_free(sampler);
-    return status;
 }
 
 static ls_status write_results(ls_training_run *run, ls_error *error)

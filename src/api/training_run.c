@@ -144,6 +144,20 @@ static ls_status load_weights(ls_training_run *run, ls_error *error)
     return status;
 }
 
+static ls_status start_reading(ls_training_run *run, ls_error *error)
+{
+    ls_sampler_options order = {
+        .count = ls_dataset_count(run->train),
+        .lengths = ls_dataset_lengths(run->train),
+        .batch_size = (int32_t)run->used.batch_size,
+        .leaf_size = (int32_t)run->used.leaf_size,
+        .seed = run->used.seed,
+    };
+    LS_TRY(ls_sampler_new(&run->sampler, &order, error));
+    ls_reader_options reading = {.dataset = run->train, .sampler = run->sampler};
+    return ls_reader_new(&run->reader, &reading, error);
+}
+
 ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
                                const ls_callbacks *callbacks, unsigned command, ls_error *error)
 {
@@ -159,6 +173,7 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
     LS_TRY_GOTO(status, make_programs(run, error), fail);
     LS_TRY_GOTO(status, make_ranks(run, error), fail);
     LS_TRY_GOTO(status, load_weights(run, error), fail);
+    LS_TRY_GOTO(status, start_reading(run, error), fail);
     return LS_OK;
 fail:
     ls_training_run_close(run);
@@ -180,24 +195,11 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
     return status;
 }
 
-ls_status ls_training_run_reader(ls_training_run *run, ls_sampler **sampler, ls_reader **reader,
-                                 ls_error *error)
-{
-    ls_sampler_options order = {
-        .count = ls_dataset_count(run->train),
-        .lengths = ls_dataset_lengths(run->train),
-        .batch_size = (int32_t)run->used.batch_size,
-        .leaf_size = (int32_t)run->used.leaf_size,
-        .seed = run->used.seed,
-    };
-    LS_TRY(ls_sampler_new(sampler, &order, error));
-    ls_reader_options reading = {.dataset = run->train, .sampler = *sampler};
-    return ls_reader_new(reader, &reading, error);
-}
-
 void ls_training_run_close(ls_training_run *run)
 {
     ls_metrics_free(run->metrics);
+    ls_reader_free(run->reader);
+    ls_sampler_free(run->sampler);
     ls_ranks_free(run->ranks);
     ls_run_programs_deinit(&run->programs);
     ls_free(run->confusion);

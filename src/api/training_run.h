@@ -4,6 +4,7 @@
 
 #include "api/session.h"
 #include "data/reader.h"
+#include "data/sampler.h"
 #include "engine/memory.h"
 #include "engine/ranks.h"
 #include "monitor/metrics.h"
@@ -19,11 +20,14 @@ typedef struct ls_training_run {
     ls_run_programs programs;
     ls_ranks *ranks;
     int64_t *confusion;
+    ls_sampler *sampler;
+    ls_reader *reader; /* of the batches of all steps */
     ls_metrics *metrics;
     int64_t steps_per_epoch, total_steps;
 } ls_training_run;
 
-/* Everything that can fail on bad input, before anything in the output folder is changed; without
+/* Everything that can fail on bad input or for want of memory, before anything in the output folder
+ * is changed; without
  * options->output (benchmarks) there is none. `command`: the LS_COMMAND_ bit to check for. */
 ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
                                const ls_callbacks *callbacks, unsigned command,
@@ -40,9 +44,6 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                                  const ls_dataset *validation,
                                                  const ls_dataset *test);
 
-/* The run's batches in its order, read in the background; free the reader first. */
-ls_status ls_training_run_reader(ls_training_run *run, ls_sampler **sampler, ls_reader **reader,
-                                 ls_error *error) LS_MUST_CHECK;
 /* All steps, with an evaluation after each epoch and at the end. */
 ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
 /* Evaluate, report, and add a line to metrics.jsonl. */

@@ -6,8 +6,9 @@
 #include "base/alloc.h"
 #include "base/scalar_math.h"
 
-/* Numbers on their way between file and device, in pieces of this many. */
-enum { PIECE = 1 << 20 };
+/* Numbers on their way between file and device, in pieces of this many: so few that a run which had
+ * the memory to train has it to save. */
+enum { PIECE = 1 << 16 };
 
 /* Streams of initial draws lie far from those of steps: the key's second word has its top bit. */
 static ls_philox_key initial_key(uint64_t seed)

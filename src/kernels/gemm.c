@@ -187,9 +187,20 @@ static void run_block(const ls_gemm *g, gemm_scratch *s, const gemm_block *block
     }
 }
 
+/* A row of B by depth is often on a page of its own and in few sets of the caches: a wide tile has
+ * the time to fetch it, a narrow one only where packing would cost more. */
+static bool reads_b_in_place(const ls_gemm *g)
+{
+    enum { FEW_ROWS = 32 };
+    if (g->b_column != 1) return false;
+    if (g->rows <= TILE_ROWS) return true;
+    if (g->b_depth % WAY_FLOATS == 0) return false;
+    return WIDE_TILE || g->rows <= FEW_ROWS;
+}
+
 void LS_KERNEL(gemm)(const ls_gemm *g, void *scratch)
 {
-    bool in_place = g->b_column == 1 && (g->rows <= TILE_ROWS || g->b_depth % WAY_FLOATS != 0);
+    bool in_place = reads_b_in_place(g);
     int64_t depth_blocks = (g->depth + DEPTH_BLOCK - 1) / DEPTH_BLOCK;
     int64_t depth_block = depth_blocks > 1 ? round_up(g->depth / depth_blocks, 16) : g->depth;
     int64_t column_block = g->columns;

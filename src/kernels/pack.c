@@ -32,18 +32,14 @@ void pack_a(float *packed, const float *a, int64_t a_row, int64_t a_depth, int64
         int64_t count = smaller(LS_LANES, rows - first);
         const float *from = a + first * a_row;
         float *to = packed + first;
-        if (a_depth == 1) {
-            if (count == LS_LANES)
-                transpose_block(to, TILE_ROWS, from, a_row, LS_LANES, depth);
-            else
-                transpose_block(to, TILE_ROWS, from, a_row, count, depth);
-        } else if (a_row == 1) {
-            for (int64_t k = 0; k < depth; k++)
-                vec_store(to + k * TILE_ROWS, vec_load_first(from + k * a_depth, count));
-        } else {
+        if (a_depth != 1) {
             for (int64_t k = 0; k < depth; k++)
                 for (int64_t i = 0; i < count; i++)
                     to[k * TILE_ROWS + i] = from[i * a_row + k * a_depth];
+        } else if (count == LS_LANES) {
+            transpose_block(to, TILE_ROWS, from, a_row, LS_LANES, depth);
+        } else {
+            transpose_block(to, TILE_ROWS, from, a_row, count, depth);
         }
     }
 }

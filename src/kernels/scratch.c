@@ -6,7 +6,9 @@
 size_t LS_KERNEL(scratch_bytes)(const ls_kernel_limits *limits)
 {
     size_t gemm = sizeof(gemm_scratch);
-    size_t weight_gradient = (size_t)(STACK_FLOATS + right_floats(limits->rows)) * sizeof(float);
+    size_t weight_gradient = (size_t)(STACK_FLOATS + KEPT_FLOATS + right_floats(limits->rows) +
+                                      left_floats(limits->rows)) *
+                             sizeof(float);
     size_t attention =
         gemm +
         (size_t)((2 * QUERY_BLOCK + 1) * round_up(limits->sequence_length, 16)) * sizeof(float);

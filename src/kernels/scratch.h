@@ -2,6 +2,7 @@
 #ifndef LS_KERNELS_SCRATCH_H
 #define LS_KERNELS_SCRATCH_H
 
+#include "base/leaf_schedule.h"
 #include "kernels/tile.h"
 
 enum { CACHE_LINE = 64 };
@@ -20,14 +21,33 @@ typedef struct gemm_scratch {
     float edge[TILE_FLOATS];
 } gemm_scratch;
 
-/* weight_gradient: stacks of tiles, and a packed block of the right side: tokens x panels. A block
- * ends between two pieces, so that a long piece makes it longer. */
-enum { STACK_FLOATS = 256 * 1024, TOKEN_BLOCK = 1024, RIGHT_FLOATS = TOKEN_BLOCK * 128 };
+/* weight_gradient: the stack of a tile; entries that wait between two blocks of tokens, for each
+ * tile of a group; a packed block of the right side and, for narrow tiles, of the left side. Groups
+ * and blocks are what the near caches hold. A block has whole pieces: a long one makes it longer.
+ */
+enum {
+    TOKEN_BLOCK = WIDE_TILE ? 1024 : 224,
+    GROUP_ROWS = 384, /* of G, narrow tiles only */
+    GROUP_COLUMNS = WIDE_TILE ? 128 : 384,
+    STACK_FLOATS = (LS_MAX_SLOTS + 1) * TILE_FLOATS,
+    KEPT_FLOATS = 512 * 1024,
+};
 
+/* One panel at least. */
 static inline int64_t right_floats(int64_t tokens)
 {
-    int64_t one_panel = tokens * TILE_COLUMNS;
-    return one_panel > RIGHT_FLOATS ? one_panel : RIGHT_FLOATS;
+    return larger(tokens * TILE_COLUMNS, TOKEN_BLOCK * GROUP_COLUMNS);
+}
+
+static inline int64_t left_tile_floats(int64_t tokens)
+{
+    return tokens * TILE_ROWS + PACK_SLACK;
+}
+
+/* One tile at least. */
+static inline int64_t left_floats(int64_t tokens)
+{
+    return WIDE_TILE ? 0 : larger(left_tile_floats(tokens), TOKEN_BLOCK * GROUP_ROWS);
 }
 
 /* attention: blocks of QUERY_BLOCK rows of scores, each row padded to whole groups of 16. */

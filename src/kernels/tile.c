@@ -7,11 +7,30 @@ enum {
     POINTERS = (TILE_ROWS + 2) / 3,
 };
 
-/* One step of the depth for rows that lie a_stride apart: three to a pointer, so that the address
- * of each is pointer + stride * {0, 1, 2} and fourteen of them fit in the integer registers. */
+#define CACHE_LINES(vectors) (((vectors)*LS_LANES + 15) / 16)
+
+/* Row i of A at one step of the depth, for rows a_stride apart: three to a pointer, so that the
+ * address of each is pointer + stride * {0, 1, 2} and fourteen fit in the integer registers. */
 LS_INLINE float row_element(const float *const pointer[POINTERS], int64_t stride, int i)
 {
     return pointer[i / 3][i % 3 * stride];
+}
+
+LS_INLINE void advance(const float *pointer[POINTERS], int64_t by, const int count)
+{
+    LS_UNROLL (i, count) {
+        pointer[i] += by;
+        /* else the compiler makes fourteen pointers of these and spills them */
+        __asm__("" : "+r"(pointer[i]));
+    }
+}
+
+/* Fetch the tile of C while the chains run. */
+LS_INLINE void prefetch_c(const ls_tile *tile, const int rows, const int vectors)
+{
+    LS_UNROLL (i, rows)
+        LS_UNROLL (j, CACHE_LINES(vectors))
+            __builtin_prefetch(tile->c + i * tile->c_row + j * 16, 1);
 }
 
 /* rows, vectors and layout are constants at every call, so that the loops unroll and the sums stay
@@ -21,67 +40,42 @@ LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors,
 {
     const bool by_depth = layout != A_BY_ROWS, copy = layout == A_BY_DEPTH_COPY_B;
     vec sum[TILE_ROWS][TILE_VECTORS];
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-        for (int j = 0; j < vectors; j++)
+    LS_UNROLL (i, rows)
+        LS_UNROLL (j, vectors)
             sum[i][j] = vec_set(0.0f);
     if (tile->start) {
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-            for (int j = 0; j < vectors; j++)
+        LS_UNROLL (i, rows)
+            LS_UNROLL (j, vectors)
                 sum[i][j] = vec_load(tile->start + i * tile->start_row + j * LS_LANES);
     }
     const int64_t a_stride = tile->a_stride, b_row = tile->b_row;
     const float *b = tile->b, *pointer[POINTERS];
-#pragma GCC unroll 5
-    for (int i = 0; i < POINTERS; i++)
-        pointer[i] = tile->a + i * 3 * a_stride;
+    LS_UNROLL (i, POINTERS)
+        pointer[i] = by_depth || i * 3 >= rows ? tile->a : tile->a + i * 3 * a_stride;
     float *stack = tile->stack, *b_copy = tile->b_copy;
-    if (tile->offsets[tile->pieces] >= PREFETCH_DEPTH) {
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-            for (int j = 0; j < vectors * LS_LANES; j += 16)
-                __builtin_prefetch(tile->c + i * tile->c_row + j, 1);
-    }
+    if (tile->offsets[tile->pieces] >= PREFETCH_DEPTH) prefetch_c(tile, rows, vectors);
     for (int64_t piece = 0;;) {
         for (int32_t left = tile->offsets[piece + 1] - tile->offsets[piece]; left > 0; left--) {
             vec column[TILE_VECTORS];
-#pragma GCC unroll 4
-            for (int j = 0; j < vectors; j++)
+            LS_UNROLL (j, vectors)
                 column[j] = vec_load(b + j * LS_LANES);
             if (copy) {
-#pragma GCC unroll 4
-                for (int j = 0; j < vectors; j++)
+                LS_UNROLL (j, vectors)
                     vec_store(b_copy + j * LS_LANES, column[j]);
-#pragma GCC unroll 4
-                for (int j = 0; j < vectors * LS_LANES; j += 16)
-                    __builtin_prefetch(b + PREFETCH_STEPS * b_row + j);
+                LS_UNROLL (j, CACHE_LINES(vectors))
+                    __builtin_prefetch(b + PREFETCH_STEPS * b_row + j * 16);
                 b_copy += vectors * LS_LANES;
             }
-            if (by_depth) {
+            if (by_depth && WIDE_TILE) {
                 __builtin_prefetch(pointer[0] + PREFETCH_STEPS * a_stride);
                 __builtin_prefetch(pointer[0] + PREFETCH_STEPS * a_stride + rows - 1);
             }
-#pragma GCC unroll 16
-            for (int i = 0; i < rows; i++) {
+            LS_UNROLL (i, rows) {
                 vec row = vec_set(by_depth ? pointer[0][i] : row_element(pointer, a_stride, i));
-#pragma GCC unroll 4
-                for (int j = 0; j < vectors; j++)
+                LS_UNROLL (j, vectors)
                     sum[i][j] = vec_fma(row, column[j], sum[i][j]);
             }
-            if (by_depth) {
-                pointer[0] += a_stride;
-            } else {
-#pragma GCC unroll 5
-                for (int i = 0; i < (rows + 2) / 3; i++) {
-                    pointer[i]++;
-                    /* else the compiler makes fourteen pointers of these and spills them */
-                    __asm__("" : "+r"(pointer[i]));
-                }
-            }
+            advance(pointer, by_depth ? a_stride : 1, by_depth ? 1 : (rows + 2) / 3);
             b += b_row;
         }
         int merges = tile->merges[piece];
@@ -89,26 +83,20 @@ LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors,
         if (last && tile->leave_open) merges = 0;
         for (; merges > 0; merges--) {
             stack -= TILE_FLOATS;
-#pragma GCC unroll 16
-            for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-                for (int j = 0; j < vectors; j++)
+            LS_UNROLL (i, rows)
+                LS_UNROLL (j, vectors)
                     sum[i][j] = vec_load(stack + i * TILE_COLUMNS + j * LS_LANES) + sum[i][j];
         }
         if (last) break;
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-            for (int j = 0; j < vectors; j++) {
+        LS_UNROLL (i, rows)
+            LS_UNROLL (j, vectors) {
                 vec_store(stack + i * TILE_COLUMNS + j * LS_LANES, sum[i][j]);
                 sum[i][j] = vec_set(0.0f);
             }
         stack += TILE_FLOATS;
     }
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-        for (int j = 0; j < vectors; j++)
+    LS_UNROLL (i, rows)
+        LS_UNROLL (j, vectors)
             vec_store(tile->c + i * tile->c_row + j * LS_LANES, sum[i][j]);
 }
 

@@ -1,9 +1,9 @@
 /* The register tile that every matrix product runs on, and the packing that feeds it.
  *
- * A tile of C is TILE_ROWS x TILE_COLUMNS, kept in registers while its chains run over the depth.
- * Its operands are packed: A as [depth][TILE_ROWS], B as [depth][columns], zero beyond the edge. A
+ * A tile of C is TILE_ROWS x TILE_COLUMNS, kept in registers while its chains run over the depth. A
  * tile with fewer rows or vectors has a kernel of its own; each element is one chain whatever the
- * tile, so its bits do not depend on how a matrix is cut. */
+ * tile, so its bits do not depend on how a matrix is cut. Packed A is [depth][TILE_ROWS], packed B
+ * [depth][columns] in whole vectors, zero beyond the edge. */
 #ifndef LS_KERNELS_TILE_H
 #define LS_KERNELS_TILE_H
 
@@ -25,6 +25,9 @@ enum {
     TILE_VECTORS = TILE_COLUMNS / LS_LANES,
     TILE_FLOATS = TILE_ROWS * TILE_COLUMNS,
     PACK_SLACK = LS_LANES, /* floats that packing may write beyond the end of packed A */
+    /* A wide tile has time to read operands where they lie, even a row a page; a narrow one needs
+     * them packed, so that it uses whole cache lines (measured; docs/speed-log.md). */
+    WIDE_TILE = TILE_COLUMNS >= 32,
 };
 
 /* What a tile kernel does: chains of fma over the depth, cut into pieces. A piece that is complete
@@ -51,13 +54,13 @@ typedef struct ls_tile {
 typedef void (*ls_tile_kernel)(const ls_tile *tile);
 
 /* How A lies in memory, for row i of the tile: A_BY_DEPTH a[k * a_stride + i], A_BY_ROWS
- * a[i * a_stride + k]. */
+ * a[i * a_stride + k]. A_BY_DEPTH_COPY_B also packs B as it goes. */
 typedef enum tile_layout { A_BY_DEPTH, A_BY_ROWS, A_BY_DEPTH_COPY_B, LAYOUTS } tile_layout;
 
 /* [layout][rows - 1][vectors - 1] */
 extern const ls_tile_kernel tile_kernels[LAYOUTS][TILE_ROWS][TILE_VECTORS];
 
-/* `rows` (<= TILE_ROWS) rows of A(m,k) = a[m * a_row + k * a_depth], k < depth. */
+/* `rows` (<= TILE_ROWS) rows of A(m,k) = a[m * a_row + k * a_depth], k < depth, for A_BY_DEPTH. */
 void pack_a(float *packed, const float *a, int64_t a_row, int64_t a_depth, int64_t rows,
             int64_t depth);
 /* Panels of TILE_COLUMNS columns, one after the other, the last one as many whole vectors as it
@@ -68,6 +71,11 @@ void pack_b(float *packed, const float *b, int64_t b_depth, int64_t b_column, in
 static inline int64_t smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+static inline int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
 }
 
 static inline int64_t round_up(int64_t value, int64_t multiple)

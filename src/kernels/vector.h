@@ -31,6 +31,13 @@
 
 /* For helpers whose `count` arguments must become constants in each caller's loop. */
 #define LS_INLINE static inline __attribute__((always_inline))
+/* for (int i = 0; i < count; i++) for a small constant count, written out so that arrays which i
+ * indexes become registers. */
+#if defined(__clang__)
+#define LS_UNROLL(i, count) _Pragma("clang loop unroll(full)") for (int i = 0; i < (count); i++)
+#else
+#define LS_UNROLL(i, count) _Pragma("GCC unroll 16") for (int i = 0; i < (count); i++)
+#endif
 
 #if LS_LANES == 1
 typedef float vec;

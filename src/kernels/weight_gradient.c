@@ -1,80 +1,23 @@
 /* Weight gradients: sums of outer products over tokens, in the order of a leaf schedule.
  *
- * A tile of the gradient walks the pieces of the pass while its chain is in registers; finished
- * pieces wait on a small stack of tiles in the near caches. Only what is open when the pass ends
- * goes to the gradient's slots, and only what was open when it began is read from there.
- *
- * The right side is packed in panels, a block of tokens at a time; the left side is read where it
- * lies. When a pass has more tokens than a block, each tile has a stack of its own, which waits for
- * the next block. */
+ * A tile of the gradient walks the pieces of a block of tokens while its chain is in registers;
+ * finished pieces wait on a small stack of tiles in the first-level cache. All tiles of a group go
+ * over a block while its operands are in the near caches; what a tile's stack holds between two
+ * blocks is kept in scratch memory. Only what is open when the pass ends goes to the gradient's
+ * slots, and only what was open when it began is read from there. */
 #include "kernels/functions.h"
 #include "kernels/scratch.h"
 #include "kernels/tile.h"
-
-/* How the stack moves: entries between lowest and highest are touched, `last` is what the last
- * piece (or the open chain) becomes, `tokens` the longest block. */
-typedef struct stack_range {
-    int64_t lowest, highest, last, tokens;
-} stack_range;
-
-/* Pieces that are run at once. */
-typedef struct token_block {
-    int32_t first, end; /* pieces */
-    int64_t top;        /* of the stack before them */
-    int64_t last;       /* entry that the last of them becomes */
-} token_block;
+#include "kernels/token_blocks.h"
 
 /* One tile of G. */
 typedef struct gradient_tile {
     const ls_weight_gradient *g;
-    const stack_range *range;
+    int64_t lowest; /* entry of the stack that the pass changes */
     int64_t row, rows, column, columns;
-    float *stack; /* entries of the range */
+    float *stack; /* while a block runs: all tiles share it */
+    float *kept;  /* between blocks: the tile's own */
 } gradient_tile;
-
-/* The pieces from block->end on: a whole block of tokens, or one longer piece, or what is left.
- * False at the end. */
-static bool next_block(const ls_leaf_schedule *schedule, token_block *block)
-{
-    if (block->end > 0) block->top = block->last + 1;
-    block->first = block->end;
-    int64_t top = block->top, begin = schedule->offsets[block->first];
-    while (
-        block->end < schedule->pieces &&
-        (block->end == block->first || schedule->offsets[block->end + 1] - begin <= TOKEN_BLOCK)) {
-        bool open = schedule->leave_open && block->end + 1 == schedule->pieces;
-        block->last = top - (open ? 0 : schedule->merges[block->end]);
-        top = block->last + 1;
-        block->end++;
-    }
-    return block->end > block->first;
-}
-
-static token_block first_block(const ls_leaf_schedule *schedule)
-{
-    token_block block = {.top = schedule->depth};
-    next_block(schedule, &block);
-    return block;
-}
-
-static stack_range find_range(const ls_leaf_schedule *schedule)
-{
-    stack_range range = {.lowest = schedule->depth, .highest = schedule->depth};
-    int64_t top = schedule->depth;
-    for (int32_t piece = 0; piece < schedule->pieces; piece++) {
-        bool open = schedule->leave_open && piece + 1 == schedule->pieces;
-        range.last = top - (open ? 0 : schedule->merges[piece]);
-        range.lowest = smaller(range.lowest, range.last);
-        if (range.last > range.highest) range.highest = range.last;
-        top = range.last + 1;
-    }
-    token_block block = {.top = schedule->depth};
-    while (next_block(schedule, &block)) {
-        int64_t tokens = schedule->offsets[block.end] - schedule->offsets[block.first];
-        if (tokens > range.tokens) range.tokens = tokens;
-    }
-    return range;
-}
 
 static float *slot_at(const gradient_tile *t, int64_t slot)
 {
@@ -82,95 +25,173 @@ static float *slot_at(const gradient_tile *t, int64_t slot)
     return g->slots + slot * g->slot_stride + t->row * g->gradient_row + t->column;
 }
 
-static float *entry_at(const gradient_tile *t, int64_t position)
+static float *stack_at(const gradient_tile *t, int64_t entry)
 {
-    return t->stack + (position - t->range->lowest) * TILE_FLOATS;
+    return t->stack + (entry - t->lowest) * TILE_FLOATS;
+}
+
+static float *kept_at(const gradient_tile *t, int64_t entry)
+{
+    return t->kept + (entry - t->lowest) * TILE_FLOATS;
 }
 
 static void load_slot(const gradient_tile *t, int64_t slot)
 {
     const float *from = slot_at(t, slot);
-    float *to = entry_at(t, slot);
+    float *to = stack_at(t, slot);
     for (int64_t i = 0; i < t->rows; i++)
         for (int64_t k = 0; k < t->columns; k += LS_LANES)
             vec_store(to + i * TILE_COLUMNS + k, vec_load_first(from + i * t->g->gradient_row + k,
                                                                 smaller(LS_LANES, t->columns - k)));
 }
 
-static void store_slot(const gradient_tile *t, int64_t slot)
+static void store_slot(const gradient_tile *t, int64_t slot, const float *entry)
 {
-    const float *from = entry_at(t, slot);
     float *to = slot_at(t, slot);
     for (int64_t i = 0; i < t->rows; i++)
         for (int64_t k = 0; k < t->columns; k += LS_LANES)
-            vec_store_first(to + i * t->g->gradient_row + k, vec_load(from + i * TILE_COLUMNS + k),
+            vec_store_first(to + i * t->g->gradient_row + k, vec_load(entry + i * TILE_COLUMNS + k),
                             smaller(LS_LANES, t->columns - k));
 }
 
-/* Before the first block every entry that the pass adds to comes onto the stack; after the last one
- * every entry that it leaves behind goes to its slot. */
-static void run_tile(const gradient_tile *t, const token_block *block, float *right, bool copy)
+static void copy_entry(const gradient_tile *t, float *to, const float *from)
+{
+    for (int64_t i = 0; i < t->rows * TILE_COLUMNS; i += LS_LANES)
+        vec_store(to + i, vec_load(from + i));
+}
+
+/* The entries that the block adds to come onto the stack, from where they wait. */
+static void open_stack(const gradient_tile *t, const token_block *block)
+{
+    const ls_leaf_schedule *schedule = t->g->schedule;
+    for (int64_t entry = block->lowest; entry < block->top; entry++) {
+        if (entry < block->waiting)
+            load_slot(t, entry);
+        else
+            copy_entry(t, stack_at(t, entry), kept_at(t, entry));
+    }
+    if (block->first == 0 && schedule->resume) load_slot(t, schedule->depth);
+}
+
+/* The entries that the block leaves behind, but for its last result, which the kernel has stored,
+ * go to where they wait; at the end of the pass all do that are not in the slots. */
+static void close_stack(const gradient_tile *t, const token_block *block, bool ends)
+{
+    for (int64_t entry = block->lowest; entry < block->last; entry++) {
+        if (ends)
+            store_slot(t, entry, stack_at(t, entry));
+        else
+            copy_entry(t, kept_at(t, entry), stack_at(t, entry));
+    }
+    if (!ends) return;
+    for (int64_t entry = block->waiting; entry < block->lowest; entry++)
+        store_slot(t, entry, kept_at(t, entry));
+}
+
+/* `left` is packed or NULL; `right` is packed or, with `copy`, where to pack it. */
+static void run_tile(const gradient_tile *t, const token_block *block, const float *left,
+                     float *right, bool copy)
 {
     const ls_weight_gradient *g = t->g;
     const ls_leaf_schedule *schedule = g->schedule;
-    const bool starts = block->first == 0, ends = block->end == schedule->pieces;
-    const bool resume = starts && schedule->resume;
-    if (starts)
-        for (int64_t slot = t->range->lowest; slot < schedule->depth + resume; slot++)
-            load_slot(t, slot);
-    const bool to_slot = ends && t->columns % LS_LANES == 0;
+    const bool ends = block->end == schedule->pieces, edge = t->columns % LS_LANES != 0;
+    const bool resume = block->first == 0 && schedule->resume;
     const int64_t width = round_up(t->columns, LS_LANES);
+    const int64_t first = schedule->offsets[block->first];
     ls_tile tile = {
-        .a = g->left + schedule->offsets[block->first] * g->left_stride + t->row,
-        .a_stride = g->left_stride,
-        .b = right,
-        .b_row = width,
+        .a = left ? left : g->left + first * g->left_stride + t->row,
+        .a_stride = left ? TILE_ROWS : g->left_stride,
+        .b = copy ? g->right + first * g->right_stride + t->column : right,
+        .b_row = copy ? g->right_stride : width,
         .b_copy = right,
-        .start = resume ? entry_at(t, schedule->depth) : NULL,
+        .start = resume ? stack_at(t, schedule->depth) : NULL,
         .start_row = TILE_COLUMNS,
         .pieces = block->end - block->first,
         .offsets = schedule->offsets + block->first,
         .merges = schedule->merges + block->first,
         .leave_open = ends && schedule->leave_open,
-        .stack = entry_at(t, block->top),
-        .c = to_slot ? slot_at(t, block->last) : entry_at(t, block->last),
-        .c_row = to_slot ? g->gradient_row : TILE_COLUMNS,
+        .stack = stack_at(t, block->top),
+        .c = ends ? slot_at(t, block->last) : kept_at(t, block->last),
+        .c_row = ends ? g->gradient_row : TILE_COLUMNS,
     };
-    if (copy) {
-        tile.b = g->right + schedule->offsets[block->first] * g->right_stride + t->column;
-        tile.b_row = g->right_stride;
+    if (ends && edge) {
+        tile.c = stack_at(t, block->last);
+        tile.c_row = TILE_COLUMNS;
     }
     const tile_layout layout = copy ? A_BY_DEPTH_COPY_B : A_BY_DEPTH;
+    open_stack(t, block);
     tile_kernels[layout][t->rows - 1][width / LS_LANES - 1](&tile);
-    if (ends)
-        for (int64_t slot = t->range->lowest; slot <= block->last - to_slot; slot++)
-            store_slot(t, slot);
+    close_stack(t, block, ends);
+    if (ends && edge) store_slot(t, block->last, tile.c);
 }
 
-/* Tiles begin .. end - 1 of the left side against a group of packed panels, one block of tokens. */
+/* Tiles begin .. end - 1 of the `tiles` on the left, and some columns on the right, with the
+ * scratch memory of their packed operands and stacks. */
 typedef struct tile_group {
-    int64_t begin, end, tiles; /* of so many on the left */
+    int64_t begin, end, tiles;
     int64_t column, columns;
-    float *stacks;
-    int64_t stack_floats; /* of one tile; 0: all share one */
+    float *left, *right; /* [tile][tokens][TILE_ROWS]; panels */
+    float *stack, *kept;
+    token_block_needs needs;
 } tile_group;
 
-static void run_group(const ls_weight_gradient *g, const stack_range *range,
-                      const tile_group *group, const token_block *block, float *right)
+/* Whole panels are packed by the first wide tile that reads them, the rest here. */
+static void pack_right(const ls_weight_gradient *g, const tile_group *group, int64_t first,
+                       int64_t tokens)
 {
-    const int32_t *offsets = g->schedule->offsets;
-    int64_t tokens = offsets[block->end] - offsets[block->first];
-    int64_t count = g->left_end - g->left_begin;
-    gradient_tile t = {.g = g, .range = range, .stack = group->stacks};
+    int64_t whole = WIDE_TILE ? group->columns / TILE_COLUMNS * TILE_COLUMNS : 0;
+    if (whole < group->columns)
+        pack_b(group->right + whole * tokens,
+               g->right + first * g->right_stride + group->column + whole, g->right_stride, 1,
+               tokens, group->columns - whole);
+}
+
+/* Each row of the left side is read from end to end. A store that is wider than the tile runs into
+ * the place of the next token, which comes later. */
+static void pack_left(const ls_weight_gradient *g, const tile_group *group, int64_t first,
+                      int64_t tokens)
+{
+    const int64_t count = g->left_end - g->left_begin, stride = left_tile_floats(tokens);
+    for (int64_t token = 0; token < tokens; token++) {
+        const float *from = g->left + (first + token) * g->left_stride + g->left_begin;
+        float *to = group->left + token * TILE_ROWS;
+        int64_t row = tile_begin(count, group->tiles, group->begin);
+        for (int64_t i = group->begin; i < group->end; i++, to += stride) {
+            for (int64_t r = 0; r < TILE_ROWS; r += LS_LANES) {
+                const int64_t rest = count - row - r;
+                __builtin_prefetch(to + r + 8 * TILE_ROWS, 1);
+                vec_store(to + r, rest >= LS_LANES
+                                      ? vec_load(from + row + r)
+                                      : vec_load_first(from + row + r, lanes_left(rest, 0)));
+            }
+            row += count / group->tiles + (i < count % group->tiles);
+        }
+    }
+}
+
+static void run_group(const ls_weight_gradient *g, const tile_group *group,
+                      const token_block *block)
+{
+    const int64_t first = g->schedule->offsets[block->first];
+    const int64_t tokens = g->schedule->offsets[block->end] - first;
+    const int64_t count = g->left_end - g->left_begin;
+    if (!WIDE_TILE && (group->needs.blocks > 1 || group->column == 0))
+        pack_left(g, group, first, tokens);
+    pack_right(g, group, first, tokens);
+    gradient_tile t = {
+        .g = g, .lowest = group->needs.lowest, .stack = group->stack, .kept = group->kept};
     for (int64_t i = group->begin; i < group->end; i++) {
-        int64_t row = tile_begin(count, group->tiles, i);
+        const int64_t row = tile_begin(count, group->tiles, i);
+        const float *left =
+            WIDE_TILE ? NULL : group->left + (i - group->begin) * left_tile_floats(tokens);
         t.row = g->left_begin + row;
         t.rows = tile_begin(count, group->tiles, i + 1) - row;
         for (int64_t k = 0; k < group->columns; k += TILE_COLUMNS) {
             t.column = group->column + k;
             t.columns = smaller(TILE_COLUMNS, group->columns - k);
-            run_tile(&t, block, right + k * tokens, i == group->begin && t.columns % LS_LANES == 0);
-            t.stack += group->stack_floats;
+            run_tile(&t, block, left, group->right + k * tokens,
+                     WIDE_TILE && i == group->begin && t.columns % LS_LANES == 0);
+            t.kept += group->needs.kept * TILE_FLOATS;
         }
     }
 }
@@ -179,33 +200,29 @@ void LS_KERNEL(weight_gradient)(const ls_weight_gradient *g, void *scratch)
 {
     const ls_leaf_schedule *schedule = g->schedule;
     if (schedule->pieces == 0 || g->left_begin == g->left_end) return;
-    const stack_range range = find_range(schedule);
-    float *stacks = scratch_align(scratch), *right = stacks + STACK_FLOATS;
-    int64_t panels = RIGHT_FLOATS / (range.tokens * TILE_COLUMNS);
-    int64_t stack_floats = (range.highest - range.lowest + 1) * TILE_FLOATS;
-    int64_t tiles = tile_count(g->left_end - g->left_begin), tiles_at_once = tiles;
-    tile_group group = {.tiles = tiles, .stacks = stacks};
-    if (first_block(schedule).end < schedule->pieces) {
-        group.stack_floats = stack_floats;
-        if (panels > 4) panels = 4;
-        tiles_at_once = STACK_FLOATS / (stack_floats * (panels > 1 ? panels : 1));
+    tile_group group = {.needs = token_block_survey(schedule, TOKEN_BLOCK),
+                        .tiles = tile_count(g->left_end - g->left_begin)};
+    const int64_t tokens = group.needs.tokens;
+    group.stack = scratch_align(scratch);
+    group.kept = group.stack + STACK_FLOATS;
+    group.right = group.kept + KEPT_FLOATS;
+    group.left = group.right + right_floats(tokens);
+    const int64_t panels = larger(right_floats(0) / (tokens * TILE_COLUMNS), 1);
+    int64_t tiles_at_once = group.tiles;
+    if (!WIDE_TILE) tiles_at_once = larger(left_floats(0) / left_tile_floats(tokens), 1);
+    int64_t columns_at_once = panels * TILE_COLUMNS;
+    if (group.needs.blocks > 1) {
+        columns_at_once = smaller(columns_at_once, GROUP_COLUMNS);
+        int64_t kept = group.needs.kept * TILE_FLOATS * columns_at_once / TILE_COLUMNS;
+        tiles_at_once = smaller(tiles_at_once, KEPT_FLOATS / kept);
     }
-    int64_t column_group = (panels > 1 ? panels : 1) * TILE_COLUMNS;
-    for (group.column = 0; group.column < g->right_count; group.column += column_group) {
-        group.columns = smaller(column_group, g->right_count - group.column);
-        for (group.begin = 0; group.begin < tiles; group.begin = group.end) {
-            group.end = smaller(group.begin + tiles_at_once, tiles);
-            token_block block = {.top = schedule->depth};
-            while (next_block(schedule, &block)) {
-                int64_t first = schedule->offsets[block.first];
-                int64_t whole = group.columns / TILE_COLUMNS * TILE_COLUMNS;
-                if (group.columns % LS_LANES)
-                    pack_b(right + whole * (schedule->offsets[block.end] - first),
-                           g->right + first * g->right_stride + group.column + whole,
-                           g->right_stride, 1, schedule->offsets[block.end] - first,
-                           group.columns - whole);
-                run_group(g, &range, &group, &block, right);
-            }
+    for (group.begin = 0; group.begin < group.tiles; group.begin = group.end) {
+        group.end = smaller(group.begin + tiles_at_once, group.tiles);
+        for (group.column = 0; group.column < g->right_count; group.column += group.columns) {
+            group.columns = smaller(columns_at_once, g->right_count - group.column);
+            token_block block = token_block_begin(schedule);
+            while (token_block_next(schedule, TOKEN_BLOCK, &block))
+                run_group(g, &group, &block);
         }
     }
 }

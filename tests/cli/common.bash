@@ -12,6 +12,7 @@ expect() {
     local wanted=$1 status=0
     shift
     "$@" >out.txt 2>err.txt </dev/null || status=$?
+    if grep -qE 'Sanitizer|runtime error:' err.txt; then cat err.txt && fail "unclean: $*"; fi
     if [[ $status -ne $wanted ]]; then
         echo "--- standard output" && tail -n 20 out.txt
         echo "--- standard error" && tail -n 20 err.txt

@@ -4,21 +4,35 @@ source "$SOURCE/tests/cli/common.bash"
 write_reviews train.tsv 400 1
 train=("$LOCKSTEP" train --model "$SOURCE/tests/data/tiny-bert" --train train.tsv --epochs 100000)
 
-for signal in INT TERM; do
+# run_until PATTERN SIGNAL COMMAND...: send the signal once standard error shows the pattern.
+run_until() {
     # A shell's background jobs ignore interrupts, which exec keeps; python's child does not.
-    status=0
-    python3 - $signal "${train[@]}" --output "out$signal" >out.txt 2>err.txt <<'PYTHON' || status=$?
-import signal, subprocess, sys, time
-run = subprocess.Popen(sys.argv[2:], stderr=subprocess.PIPE, text=True)
-while "step " not in run.stderr.readline():
-    assert run.poll() is None, "ended before its first step"
-run.send_signal(getattr(signal, "SIG" + sys.argv[1]))
+    python3 - "$@" <<'PYTHON'
+import signal, subprocess, sys
+run = subprocess.Popen(sys.argv[3:], stderr=subprocess.PIPE, text=True)
+while sys.argv[1] not in run.stderr.readline():
+    assert run.poll() is None, "ended before it was to be stopped"
+run.send_signal(getattr(signal, "SIG" + sys.argv[2]))
 sys.stderr.write(run.communicate(timeout=60)[1])
 sys.exit(run.returncode)
 PYTHON
+}
+
+for signal in INT TERM; do
+    status=0
+    run_until "step " $signal "${train[@]}" --output "out$signal" >out.txt 2>err.txt || status=$?
     [[ $status -eq 75 ]] || { cat out.txt err.txt && fail "SIG$signal gives status $status instead of 75"; }
     says err.txt "stopping after this step"
     says out.txt "stopped after" "weights        sha256"
     [[ -s out$signal/model.safetensors && -s out$signal/run.json ]] || fail "SIG$signal: no model written"
     expect 0 "$LOCKSTEP" evaluate --model "out$signal" --data train.tsv
 done
+
+# While data is read there is no model yet: it ends soon, says so, and leaves nothing.
+write_reviews large.tsv 400000 1
+status=0
+run_until "reading " TERM "$LOCKSTEP" train --model "$SOURCE/tests/data/tiny-bert" --train large.tsv \
+    --output none --threads 1 >out.txt 2>err.txt || status=$?
+[[ $status -eq 1 ]] || { cat out.txt err.txt && fail "a stop while reading gives status $status"; }
+says err.txt "large.tsv: reading was stopped"
+[[ ! -s out.txt && ! -e none ]] || fail "a stop while reading leaves something behind"

@@ -86,6 +86,104 @@ static void any_shape_follows_the_schedule(void **state)
     guarded_deinit(&memory);
 }
 
+enum { LONG_ROWS = 3000, LONG_PIECES = 400, LEFT = 29, RIGHT = 43 };
+
+/* A schedule of leaves of 1 .. longest rows over `waiting` partial sums, whose open leaf goes on
+ * when `open`; merges as a binary counter's, with some more at random. */
+typedef struct long_schedule {
+    ls_leaf_schedule schedule;
+    int32_t offsets[LONG_PIECES + 1];
+    uint8_t merges[LONG_PIECES];
+} long_schedule;
+
+static void make_long_schedule(long_schedule *s, uint32_t seed, uint32_t longest, int32_t waiting,
+                               bool resume, bool open)
+{
+    int32_t row = 0, pieces = 0, top = waiting;
+    while (row < LONG_ROWS && pieces < LONG_PIECES) {
+        s->offsets[pieces] = row;
+        row += 1 + (int32_t)(random_word(&seed) % longest);
+        int32_t additions = 0;
+        while (additions < top && random_word(&seed) % 2)
+            additions++;
+        if (top > 6) additions = top - 3;
+        s->merges[pieces++] = (uint8_t)additions;
+        top += 1 - additions;
+    }
+    if (row > LONG_ROWS) row = LONG_ROWS;
+    s->offsets[pieces] = row;
+    s->schedule = (ls_leaf_schedule){pieces, s->offsets, s->merges, waiting, resume, open};
+}
+
+/* One element, by the definition, on the element's own slots. */
+static void expected_element(const ls_leaf_schedule *s, const float *left, int64_t left_stride,
+                             const float *right, int64_t right_stride, float *slots,
+                             int64_t slot_stride)
+{
+    float stack[LS_MAX_SLOTS + 1];
+    int32_t top = s->depth;
+    for (int32_t slot = 0; slot <= top; slot++)
+        stack[slot] = slots[slot * slot_stride];
+    for (int32_t piece = 0; piece < s->pieces; piece++) {
+        float sum = piece == 0 && s->resume ? stack[top] : 0.0f;
+        for (int32_t t = s->offsets[piece]; t < s->offsets[piece + 1]; t++)
+            sum = fmaf(left[t * left_stride], right[t * right_stride], sum);
+        const bool open = s->leave_open && piece + 1 == s->pieces;
+        for (int additions = open ? 0 : s->merges[piece]; additions > 0; additions--)
+            sum = stack[--top] + sum;
+        stack[top++] = sum;
+    }
+    for (int32_t slot = 0; slot < top; slot++)
+        slots[slot * slot_stride] = stack[slot];
+}
+
+/* More tokens than a kernel takes at a time, long and short leaves, stacks that wait and stay. */
+static void long_passes_follow_the_schedule(void **state)
+{
+    (void)state;
+    static const uint32_t longest[] = {20, 150, 700, 2900};
+    enum { SLOTS = 12, FLOATS = LEFT * RIGHT };
+    long_schedule *s = test_malloc(sizeof *s);
+    float *expected = test_malloc(SLOTS * FLOATS * sizeof *expected);
+    guarded memory;
+    guarded_init(&memory, 8 << 20);
+    for (uint32_t round = 0; round < 16; round++) {
+        make_long_schedule(s, round, longest[round % 4], (int32_t)(round / 4), round % 2,
+                           round / 2 % 2);
+        const float *left = operand(0, LONG_ROWS * LEFT, 1.0f, round + 1);
+        const float *right = operand(1, LONG_ROWS * RIGHT, 1.0f, round + 2);
+        for (int i = 0; i < KERNEL_SETS; i++) {
+            const ls_kernels *set = kernel_set(i);
+            if (!set) continue;
+            float *slots = operand(2, SLOTS * FLOATS, 1.0f, round);
+            if (i == 0) {
+                memcpy(expected, slots, SLOTS * FLOATS * sizeof *slots);
+                for (int64_t n = 0; n < LEFT; n++)
+                    for (int64_t k = 0; k < RIGHT; k++)
+                        expected_element(&s->schedule, left + n, LEFT, right + k, RIGHT,
+                                         expected + n * RIGHT + k, FLOATS);
+            }
+            ls_weight_gradient g = {.left = left,
+                                    .left_stride = LEFT,
+                                    .right = right,
+                                    .right_stride = RIGHT,
+                                    .left_end = LEFT,
+                                    .right_count = RIGHT,
+                                    .slots = slots,
+                                    .slot_stride = FLOATS,
+                                    .gradient_row = RIGHT,
+                                    .schedule = &s->schedule};
+            ls_kernel_limits limits = {.rows = LONG_ROWS};
+            set->weight_gradient(
+                &g, guarded_floats(&memory, (int64_t)(set->scratch_bytes(&limits) + 3) / 4, 0));
+            check_bits("long pass", set->name, round, slots, expected, SLOTS * FLOATS);
+        }
+    }
+    guarded_deinit(&memory);
+    test_free(expected);
+    test_free(s);
+}
+
 static void nothing_to_do_touches_nothing(void **state)
 {
     (void)state;
@@ -142,6 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_shape_follows_the_schedule),
+        cmocka_unit_test(long_passes_follow_the_schedule),
         cmocka_unit_test(nothing_to_do_touches_nothing),
         cmocka_unit_test(a_single_root_is_stored_without_reading),
     };
