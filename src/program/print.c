@@ -83,7 +83,8 @@ ls_status ls_program_print(const ls_program *program, ls_text *text, ls_error *e
         const ls_op *op = &program->ops[i];
         LS_TRY(ls_text_print(text, error, "%s ", segments[op->segment]));
         LS_TRY(print_operands(program, text, op->outputs, LS_MAX_OUTPUTS, error));
-        LS_TRY(ls_text_print(text, error, " = %s(", ls_op_name(op->kind)));
+        const char *assigned = op->outputs[0] == LS_NO_VALUE ? "" : " = ";
+        LS_TRY(ls_text_print(text, error, "%s%s(", assigned, ls_op_name(op->kind)));
         LS_TRY(print_operands(program, text, op->inputs, LS_MAX_INPUTS, error));
         LS_TRY(ls_text_print(text, error, ")"));
         LS_TRY(print_attributes(program, text, op, error));
