@@ -90,15 +90,21 @@ static void threads_abort(ls_comm *comm)
     pthread_mutex_unlock(&g->mutex);
 }
 
-static void threads_free(ls_comm *comm)
+/* The last user frees it. */
+static void leave(group *g)
 {
-    group *g = group_of(comm);
-    ls_free(comm);
     if (atomic_fetch_sub(&g->users, 1) > 1) return;
     pthread_cond_destroy(&g->wake);
     pthread_mutex_destroy(&g->mutex);
     ls_free(g->addresses);
     ls_free(g);
+}
+
+static void threads_free(ls_comm *comm)
+{
+    group *g = group_of(comm);
+    ls_free(comm);
+    leave(g);
 }
 
 void ls_comm_free(ls_comm *comm)
@@ -139,14 +145,11 @@ ls_status ls_comm_threads_new(ls_comm **comms, int size, ls_error *error)
         atomic_fetch_add(&g->users, 1);
         comms[made] = &one->comm;
     }
-    if (status != LS_OK)
-        while (made > 0)
-            ls_comm_free(comms[--made]);
-    if (atomic_fetch_sub(&g->users, 1) > 1) return status;
-    pthread_cond_destroy(&g->wake);
-    pthread_mutex_destroy(&g->mutex);
-    ls_free(g->addresses);
-    ls_free(g);
+    while (status != LS_OK && made > 0) {
+        ls_comm_free(comms[--made]);
+        comms[made] = NULL;
+    }
+    leave(g);
     return status;
 }
 
