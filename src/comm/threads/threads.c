@@ -132,6 +132,8 @@ static ls_status new_group(group **out, int size, ls_error *error)
 ls_status ls_comm_threads_new(ls_comm **comms, int size, ls_error *error)
 {
     group *g = NULL;
+    for (int rank = 0; rank < size; rank++)
+        comms[rank] = NULL;
     LS_TRY(new_group(&g, size, error));
     atomic_store(&g->users, 1); /* this function's own, until all comms are there */
     ls_status status = LS_OK;
