@@ -25,8 +25,8 @@ struct ls_comm {
     int rank, size;
 };
 
-/* `size` ranks that are threads of this process; comms[r] is rank r's, all are NULL after a failure.
- * Free each of them. */
+/* `size` ranks that are threads of this process; comms[r] is rank r's, all are NULL after a
+ * failure. Free each of them. */
 ls_status ls_comm_threads_new(ls_comm **comms, int size, ls_error *error) LS_MUST_CHECK;
 void ls_comm_free(ls_comm *comm); /* NULL is allowed */
 
