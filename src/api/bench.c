@@ -24,10 +24,10 @@ static ls_status time_steps(step_bench *bench, ls_error *error)
         ls_step_result result;
         bool more;
         if (i == WARM_UP_STEPS)
-            ls_executor_measure(ls_trainer_executor(bench->run.trainer), bench->measures);
+            ls_executor_measure(ls_ranks_executor(bench->run.ranks), bench->measures);
         double start = ls_seconds();
         LS_TRY(ls_reader_next(bench->run.reader, &batch, &more, error));
-        LS_TRY(ls_trainer_step(bench->run.trainer, i + 1, batch, &result, error));
+        LS_TRY(ls_ranks_step(bench->run.ranks, i + 1, batch, &result, error));
         if (i < WARM_UP_STEPS) continue;
         bench->seconds[i - WARM_UP_STEPS] = ls_seconds() - start;
         bench->total += bench->seconds[i - WARM_UP_STEPS];
@@ -164,7 +164,7 @@ ls_status ls_bench_gemm_text(const ls_options *options, char **out, ls_error *er
     ls_session session = {.options = options};
     ls_text text = {0};
     LS_TRY(ls_options_check(options, LS_COMMAND_BENCH_GEMM, error));
-    LS_TRY(ls_session_open_device(&session, error));
+    LS_TRY(ls_session_open_devices(&session, error));
     ls_status status = bench_products(session.device, &text, error);
     ls_session_close(&session);
     if (status != LS_OK) ls_text_deinit(&text);

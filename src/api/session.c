@@ -6,16 +6,28 @@
 
 #include "api/settings.h"
 #include "base/alloc.h"
+#include "base/threads.h"
 
-ls_status ls_session_open_device(ls_session *session, ls_error *error)
+ls_status ls_session_open_devices(ls_session *session, ls_error *error)
 {
     const ls_options *options = session->options;
+    int cores = ls_core_count();
     int64_t threads = options->threads;
     if (threads == 0) {
-        threads = ls_core_count() / options->devices;
+        threads = cores / options->devices;
         if (threads < 1) threads = 1;
     }
-    return ls_cpu_device_new(&session->device, (int)threads, options->device_memory, error);
+    if (options->devices * threads > cores)
+        ls_session_message(session, "%lld devices of %lld thread%s on %d core%s: they take turns",
+                           (long long)options->devices, (long long)threads, threads == 1 ? "" : "s",
+                           cores, cores == 1 ? "" : "s");
+    LS_TRY(LS_NEW(session->devices, options->devices, "devices", error));
+    for (; session->device_count < options->devices; session->device_count++)
+        LS_TRY(ls_cpu_device_new(&session->devices[session->device_count], (int)threads,
+                                 options->device_memory, error));
+    session->device = session->devices[0];
+    if (options->devices == 1) return LS_OK;
+    return ls_threads_new(&session->reading_threads, cores, error);
 }
 
 ls_status ls_session_open(ls_session *session, const ls_options *options,
@@ -26,7 +38,7 @@ ls_status ls_session_open(ls_session *session, const ls_options *options,
     ls_status status;
     *session = (ls_session){.options = options, .callbacks = callbacks ? callbacks : &silent};
     LS_TRY(ls_options_check(options, command, error));
-    LS_TRY_GOTO(status, ls_session_open_device(session, error), fail);
+    LS_TRY_GOTO(status, ls_session_open_devices(session, error), fail);
     LS_TRY_GOTO(status, ls_model_folder_open(&session->folder, options->model, error), fail);
     int64_t fallback = default_length ? default_length : session->folder.max_length;
     LS_TRY_GOTO(status,
@@ -46,9 +58,15 @@ void ls_session_close(ls_session *session)
 {
     ls_labels_free(session->labels);
     ls_model_folder_close(&session->folder);
-    ls_device_free(session->device);
+    for (int i = 0; i < session->device_count; i++)
+        ls_device_free(session->devices[i]);
+    ls_threads_free(session->reading_threads);
+    ls_free(session->devices);
+    session->reading_threads = NULL;
     session->labels = NULL;
+    session->devices = NULL;
     session->device = NULL;
+    session->device_count = 0;
 }
 
 ls_status ls_session_need_head(const ls_session *session, ls_error *error)
@@ -94,7 +112,8 @@ ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *
         .need_labels = need_labels,
         .skip_bad_rows = options->skip_bad_rows,
         .cache_folder = cache_folder,
-        .threads = ls_cpu_device_pool(session->device),
+        .threads = session->reading_threads ? session->reading_threads
+                                            : ls_cpu_device_pool(session->device),
         .progress = report_reading,
         .progress_context = &r,
     };

@@ -10,7 +10,10 @@
 typedef struct ls_session {
     const ls_options *options;     /* as given */
     const ls_callbacks *callbacks; /* never NULL */
-    ls_device *device;
+    ls_device **devices;           /* [device_count] */
+    int device_count;
+    ls_device *device;           /* the first one */
+    ls_threads *reading_threads; /* all cores, where a device has only some; NULL else */
     ls_model_folder folder;
     ls_labels *labels; /* of the model's head, or empty */
     int64_t max_length;
@@ -21,8 +24,8 @@ typedef struct ls_session {
 ls_status ls_session_open(ls_session *session, const ls_options *options,
                           const ls_callbacks *callbacks, unsigned command, int64_t default_length,
                           ls_error *error) LS_MUST_CHECK;
-/* The device alone, as the options say. */
-ls_status ls_session_open_device(ls_session *session, ls_error *error) LS_MUST_CHECK;
+/* The devices alone, as the options say. */
+ls_status ls_session_open_devices(ls_session *session, ls_error *error) LS_MUST_CHECK;
 void ls_session_close(ls_session *session); /* safe on an all-zero one and twice */
 
 /* LS_USAGE unless the model has a classification head to evaluate or predict with. */

@@ -36,7 +36,7 @@ static const struct choice {
     const char *name, *noun;
     const char *known[5];
 } choices[] = {
-    {"strategy", "strategies", {"single"}},
+    {"strategy", "strategies", {"single", "ddp"}},
     {"lr-scheduler-type", "schedules", {"linear", "cosine", "constant", "constant_with_warmup"}},
 };
 
@@ -168,8 +168,7 @@ static ls_status check_combinations(const ls_options *options, unsigned command,
     if ((command & RUN) && options->max_steps == 0)
         return ls_fail(error, LS_USAGE,
                        "--max-steps: 0 steps train nothing; -1 is as many as the epochs have");
-    if ((command & (RUN | INFER)) && strcmp(options->strategy, "single") == 0 &&
-        options->devices > 1)
+    if ((command & RUN) && strcmp(options->strategy, "single") == 0 && options->devices > 1)
         return ls_fail(error, LS_USAGE,
                        "--devices: %" PRId64 " devices with --strategy single, which runs on one",
                        options->devices);

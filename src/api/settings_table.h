@@ -75,10 +75,12 @@
       "steps in which the learning rate rises from 0; when 0, --warmup-ratio counts") \
     X("warmup-ratio", warmup_ratio, NUMBER, RUN, 0, "0", 0, 1, \
       "the same as a part of all steps") \
-    X("strategy", strategy, TEXT, RUN | INFER, 0, "single", 0, 0, \
-      "how the work is spread over devices: single") \
-    X("devices", devices, INTEGER, RUN | INFER, 0, "1", 1, 4096, \
-      "devices to run on") \
+    X("strategy", strategy, TEXT, RUN, 0, "single", 0, 0, \
+      "how the work is spread over devices: single, or ddp (data parallel)") \
+    X("devices", devices, INTEGER, RUN, 0, "1", 1, 64, \
+      "devices to run on, each a group of cores with memory of its own") \
+    X("bucket-size", bucket_size, BYTES, RUN, 0, "25MiB", 1, 9.2e18, \
+      "ddp: gradients that are exchanged together while the backward pass goes on") \
     X("threads", threads, INTEGER, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 4096, \
       "threads of a device; 0: all cores, divided among the devices") \
     X("device-memory", device_memory, BYTES, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 9.2e18, \

@@ -48,7 +48,7 @@ ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
         bool more;
         LS_TRY(ls_reader_next(run->reader, &batch, &more, error));
         if (!more) return ls_fail(error, LS_INTERNAL, "the reader ended before the run");
-        LS_TRY(ls_trainer_step(run->trainer, run->report.steps + 1, batch, &result, error));
+        LS_TRY(ls_ranks_step(run->ranks, run->report.steps + 1, batch, &result, error));
         run->report.steps++;
         LS_TRY(report_step(run, batch, &result, ls_seconds() - start, error));
         if (callbacks->should_stop && callbacks->should_stop(callbacks->context)) {
@@ -65,7 +65,7 @@ static ls_status write_results(ls_training_run *run, ls_error *error)
     char *weights = NULL;
     const char *output = run->session.options->output;
     LS_TRY(ls_output_write_model(output, &run->session.folder, run->session.labels,
-                                 run->session.max_length, ls_trainer_executor(run->trainer),
+                                 run->session.max_length, ls_ranks_executor(run->ranks),
                                  &run->programs.training, error));
     LS_TRY(ls_path_join(&weights, output, "model.safetensors", error));
     ls_status status = ls_file_sha256(weights, run->report.weights_sha256, error);

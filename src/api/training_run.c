@@ -54,6 +54,8 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                    .decay_all = options->weight_decay_all,
                                    .max_norm = (float)options->max_grad_norm},
                      .batch_size = batch_size,
+                     .ranks = (int)options->devices,
+                     .bucket_bytes = options->bucket_size,
                      .leaf_size = options->leaf_size,
                      .longest_row = longest_row},
         .samples_per_pass = options->samples_per_pass,
@@ -61,11 +63,27 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
     };
 }
 
+/* Every rank of a full batch has work to do. */
+static ls_status check_leaves(const ls_run_memory_options *memory, ls_error *error)
+{
+    int64_t batch = memory->training.batch_size, leaf = memory->training.leaf_size;
+    int64_t leaves = (batch + leaf - 1) / leaf;
+    if (leaves >= memory->training.ranks) return LS_OK;
+    int64_t fitting = batch / memory->training.ranks;
+    return ls_fail(error, LS_USAGE,
+                   "--devices %d is more than the %lld leaves of a batch (%lld samples, "
+                   "--leaf-size %lld): %s %lld",
+                   memory->training.ranks, (long long)leaves, (long long)batch, (long long)leaf,
+                   fitting ? "use --leaf-size" : "use a --batch-size of at least",
+                   (long long)(fitting ? fitting : memory->training.ranks));
+}
+
 static ls_status make_programs(ls_training_run *run, ls_error *error)
 {
     ls_run_memory_options memory =
         ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
                                    run->validation, run->test);
+    LS_TRY(check_leaves(&memory, error));
     LS_TRY(ls_run_programs_make(&run->programs, &memory, run->session.device, error));
     LS_TRY(ls_parameters_check(&run->programs.training, run->session.folder.weights, error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
@@ -85,28 +103,29 @@ static void plan_steps(ls_training_run *run)
         used->warmup_steps = (int64_t)ceil(used->warmup_ratio * (double)run->total_steps);
 }
 
-static ls_status make_trainer(ls_training_run *run, ls_error *error)
+static ls_status make_ranks(ls_training_run *run, ls_error *error)
 {
     const ls_options *used = &run->used;
-    ls_trainer_options trainer = {
-        .assembly = &run->programs.training,
-        .device = run->session.device,
-        .leaf_size = used->leaf_size,
-        .seed = used->seed,
-        .schedule = {.peak = used->learning_rate,
-                     .warmup_steps = used->warmup_steps,
-                     .total_steps = run->total_steps},
-        .beta1 = used->adam_beta1,
-        .beta2 = used->adam_beta2,
+    ls_ranks_options ranks = {
+        .programs = &run->programs,
+        .devices = run->session.devices,
+        .count = run->session.device_count,
+        .trainer = {.leaf_size = used->leaf_size,
+                    .seed = used->seed,
+                    .schedule = {.peak = used->learning_rate,
+                                 .warmup_steps = used->warmup_steps,
+                                 .total_steps = run->total_steps},
+                    .beta1 = used->adam_beta1,
+                    .beta2 = used->adam_beta2},
     };
     int64_t classes = ls_labels_count(run->session.labels);
-    LS_TRY(ls_schedule_kind_of(&trainer.schedule.kind, used->lr_scheduler_type, error));
-    LS_TRY(ls_trainer_new(&run->trainer, &trainer, error));
-    LS_TRY(ls_evaluator_new(&run->evaluator, &run->programs.evaluation, run->session.device,
-                            ls_trainer_executor(run->trainer), error));
+    LS_TRY(ls_schedule_kind_of(&ranks.trainer.schedule.kind, used->lr_scheduler_type, error));
+    LS_TRY(ls_ranks_new(&run->ranks, &ranks, error));
     LS_TRY(LS_NEW(run->confusion, classes * classes, "confusion counts", error));
     run->report.planned_bytes = ls_run_programs_bytes(&run->programs);
-    run->report.measured_bytes = run->session.device->allocated_bytes;
+    for (int i = 0; i < run->session.device_count; i++)
+        if (run->session.devices[i]->allocated_bytes > run->report.measured_bytes)
+            run->report.measured_bytes = run->session.devices[i]->allocated_bytes;
     return ls_session_label_names(&run->session, &run->label_names, error);
 }
 
@@ -114,8 +133,7 @@ static ls_status load_weights(ls_training_run *run, ls_error *error)
 {
     ls_parameters_notes notes = {0};
     ls_status status =
-        ls_parameters_load(ls_trainer_executor(run->trainer), &run->programs.training,
-                           run->session.folder.weights, run->used.seed, &notes, error);
+        ls_ranks_load(run->ranks, run->session.folder.weights, run->used.seed, &notes, error);
     if (status == LS_OK && notes.initialised.length)
         ls_session_message(&run->session, "new weights, drawn from the seed: %s",
                            notes.initialised.data);
@@ -153,7 +171,7 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
     LS_TRY_GOTO(status, open_datasets(run, error), fail);
     plan_steps(run);
     LS_TRY_GOTO(status, make_programs(run, error), fail);
-    LS_TRY_GOTO(status, make_trainer(run, error), fail);
+    LS_TRY_GOTO(status, make_ranks(run, error), fail);
     LS_TRY_GOTO(status, load_weights(run, error), fail);
     LS_TRY_GOTO(status, start_reading(run, error), fail);
     return LS_OK;
@@ -182,8 +200,7 @@ void ls_training_run_close(ls_training_run *run)
     ls_metrics_free(run->metrics);
     ls_reader_free(run->reader);
     ls_sampler_free(run->sampler);
-    ls_evaluator_free(run->evaluator);
-    ls_trainer_free(run->trainer);
+    ls_ranks_free(run->ranks);
     ls_run_programs_deinit(&run->programs);
     ls_free(run->confusion);
     ls_free(run->label_names);
@@ -201,8 +218,7 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
     const ls_callbacks *callbacks = run->session.callbacks;
     ls_evaluation evaluation = {.confusion = run->confusion};
     double start = ls_seconds();
-    LS_TRY(ls_evaluator_dataset(run->evaluator, dataset, run->used.leaf_size, &evaluation, NULL,
-                                NULL, error));
+    LS_TRY(ls_ranks_evaluate(run->ranks, dataset, run->used.leaf_size, &evaluation, error));
     int32_t classes = ls_labels_count(run->session.labels);
     ls_evaluation_report report = {
         .name = name,

@@ -5,9 +5,8 @@
 #include "api/session.h"
 #include "data/reader.h"
 #include "data/sampler.h"
-#include "engine/evaluator.h"
 #include "engine/memory.h"
-#include "engine/trainer.h"
+#include "engine/ranks.h"
 #include "monitor/metrics.h"
 
 typedef struct ls_training_run {
@@ -19,8 +18,7 @@ typedef struct ls_training_run {
     ls_dataset *train, *validation, *test;
     const char **label_names;
     ls_run_programs programs;
-    ls_trainer *trainer;
-    ls_evaluator *evaluator;
+    ls_ranks *ranks;
     int64_t *confusion;
     ls_sampler *sampler;
     ls_reader *reader; /* of the batches of all steps */

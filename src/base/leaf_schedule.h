@@ -41,6 +41,9 @@ typedef struct ls_row_schedule {
 typedef struct ls_touched_rows {
     int32_t count;
     const int32_t *rows;
+    /* Data parallel: [count][roots] 1 where a leaf below the root (comm/tree.h) touches the row. A
+     * rank's partial sums of a row lie in its first slots, those roots that have none left out. */
+    const uint8_t *present;
 } ls_touched_rows;
 
 /* Deepest stack that anyone holds: 2^38 leaves and one open chain of one rank, or the roots of

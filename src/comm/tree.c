@@ -22,6 +22,38 @@ int ls_tree_push(ls_tree_stack *stack, ls_tree_range range, int64_t leaf, int64_
     return merges;
 }
 
+ls_tree_range ls_tree_rank_range(int64_t total, int ranks, int rank)
+{
+    return (ls_tree_range){rank * total / ranks, (rank + 1) * total / ranks, total};
+}
+
+/* End of the real leaves below the node of `size` leaves that starts at `first`. */
+static int64_t node_end(int64_t first, int64_t size, int64_t total)
+{
+    return first + size < total ? first + size : total;
+}
+
+int ls_tree_roots(int64_t total, int ranks, ls_tree_root *roots, int capacity)
+{
+    int count = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        ls_tree_range range = ls_tree_rank_range(total, ranks, rank);
+        int slot = 0;
+        for (int64_t first = range.begin; first < range.end;) {
+            int64_t size = 1;
+            while (size < total && first % (2 * size) == 0 &&
+                   node_end(first, 2 * size, total) <= range.end)
+                size *= 2;
+            int64_t end = node_end(first, size, total);
+            if (count < capacity) roots[count] = (ls_tree_root){rank, slot, first, end - 1};
+            count++;
+            slot++;
+            first = end;
+        }
+    }
+    return count;
+}
+
 int ls_tree_slots(ls_tree_range range, int64_t samples, int64_t leaf_size, int64_t samples_per_pass)
 {
     ls_tree_stack stack = {0};

@@ -31,6 +31,26 @@ int ls_tree_join_level(ls_tree_range range, int64_t a, int64_t b);
  * Returns how many times the two newest entries are now added (older + newer). */
 int ls_tree_push(ls_tree_stack *stack, ls_tree_range range, int64_t leaf, int64_t next);
 
+/* The leaves of `rank`, one of `ranks`, of a batch of `total` leaves: consecutive, nearly as many
+ * on each; none where there are fewer leaves than ranks. */
+ls_tree_range ls_tree_rank_range(int64_t total, int ranks, int rank);
+
+/* A partial sum that a rank cannot join further: the largest node that holds only its leaves. */
+typedef struct ls_tree_root {
+    int32_t rank, slot;  /* where it lies: `slot` of the rank's gradients */
+    int64_t first, last; /* leaves */
+} ls_tree_root;
+
+/* The roots of all ranks in the order of their leaves, into `roots`; more than `capacity` of them
+ * are not written. Returns their number. */
+int ls_tree_roots(int64_t total, int ranks, ls_tree_root *roots, int capacity);
+
+/* The roots of a step's batch, as an exchange reads them. */
+typedef struct ls_step_roots {
+    int32_t count;
+    const ls_tree_root *roots;
+} ls_step_roots;
+
 /* Slots that a gradient needs where passes of `samples_per_pass` samples run over the range:
  * the most partial sums and open chains that wait at the end of any pass. `samples` is the batch's
  * true count, leaves hold `leaf_size` samples, the last one may hold fewer. */

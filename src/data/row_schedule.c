@@ -10,7 +10,8 @@
 struct ls_row_scheduler {
     ls_tree_range range;
     int32_t touched_count;
-    int32_t pass_begin; /* first token that no pass has taken */
+    int32_t pass_begin;  /* first of the rank's tokens that no pass has taken */
+    int64_t token_count; /* of the batch */
 
     uint64_t *marks;   /* [table_rows / 64, up] a bit for each touched row; zero between starts */
     int32_t *index_of; /* [table_rows] gradient row of a touched row, stale elsewhere */
@@ -112,10 +113,12 @@ static void number_rows(ls_row_scheduler *scheduler, int64_t tokens, const int32
 }
 
 void ls_row_scheduler_start(ls_row_scheduler *scheduler, ls_tree_range range, int64_t tokens,
-                            const int32_t *table_row, const int32_t *leaf)
+                            const int32_t *table_row, const int32_t *leaf, int64_t own_begin,
+                            int64_t own_end)
 {
     scheduler->range = range;
-    scheduler->pass_begin = 0;
+    scheduler->pass_begin = (int32_t)own_begin;
+    scheduler->token_count = tokens;
     number_rows(scheduler, tokens, table_row);
 
     int32_t rows = scheduler->touched_count, *begin = scheduler->begin, *cursor = scheduler->cursor;
@@ -124,7 +127,7 @@ void ls_row_scheduler_start(ls_row_scheduler *scheduler, ls_tree_range range, in
     for (int64_t token = 0; token < tokens; token++) {
         int32_t row = scheduler->index_of[table_row[token]];
         scheduler->gradient_row[token] = row;
-        begin[row + 1]++;
+        begin[row + 1] += token >= own_begin && token < own_end;
     }
     for (int32_t row = 0; row < rows; row++) {
         begin[row + 1] += begin[row];
@@ -132,9 +135,9 @@ void ls_row_scheduler_start(ls_row_scheduler *scheduler, ls_tree_range range, in
         scheduler->stacks[row].depth = 0;
         scheduler->open[row] = 0;
     }
-    for (int64_t token = 0; token < tokens; token++)
+    for (int64_t token = own_begin; token < own_end; token++)
         scheduler->order[cursor[scheduler->gradient_row[token]]++] = (int32_t)token;
-    scheduler->order[tokens] = -1;
+    scheduler->order[own_end - own_begin] = -1;
     for (int32_t row = 0; row < rows; row++)
         cursor[row] = begin[row];
 }
@@ -143,6 +146,16 @@ int32_t ls_row_scheduler_touched(const ls_row_scheduler *scheduler, const int32_
 {
     *touched = scheduler->touched;
     return scheduler->touched_count;
+}
+
+void ls_row_scheduler_presence(const ls_row_scheduler *scheduler, const int32_t *root_of_leaf,
+                               int roots, uint8_t *present)
+{
+    memset(present, 0, (size_t)scheduler->touched_count * (size_t)roots);
+    for (int64_t token = 0; token < scheduler->token_count; token++) {
+        int64_t row = scheduler->gradient_row[token];
+        present[row * roots + root_of_leaf[scheduler->leaf[token]]] = 1;
+    }
 }
 
 /* What the pass has so far. */

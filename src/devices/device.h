@@ -45,6 +45,10 @@ typedef struct ls_device_operations {
     ls_device_function (*function)(const ls_device *device, ls_op_kind kind);
     void (*upload)(ls_device *device, void *to, const void *from, int64_t bytes);
     void (*download)(ls_device *device, void *to, const void *from, int64_t bytes);
+    /* Partial sums of ranks, in place or in reach of the device, added in the tree's order (see
+     * ordered_sum in kernels.h). On the caller's thread, beside what the compute queue does. */
+    void (*ordered_sum)(ls_device *device, float *to, const float *const *sources,
+                        const uint8_t *merges, int32_t count, int64_t elements);
     void (*wait)(ls_device *device); /* until all that was enqueued is done */
 } ls_device_operations;
 

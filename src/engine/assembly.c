@@ -2,20 +2,47 @@
 
 #include "comm/tree.h"
 #include "ops/registry.h"
+#include "strategies/strategy.h"
 
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
+enum { FIRST_BUCKET_BYTES = 1 << 20 };
+
+/* Samples of the rank that has most. */
+static int64_t largest_share(const ls_assembly_options *options, int ranks)
+{
+    int64_t leaves = (options->batch_size + options->leaf_size - 1) / options->leaf_size;
+    int64_t share = (leaves + ranks - 1) / ranks * options->leaf_size;
+    return least(share, options->batch_size);
+}
+
+/* Slots and roots for batches of every size up to the largest: a short one is cut otherwise. */
+static void size_gradients(ls_assembly *assembly, const ls_assembly_options *options)
+{
+    int64_t leaves = (options->batch_size + options->leaf_size - 1) / options->leaf_size;
+    int32_t slots = 1;
+    for (int64_t total = assembly->ranks > 1 ? 1 : leaves; total <= leaves; total++) {
+        int64_t samples = least(total * options->leaf_size, options->batch_size);
+        for (int rank = 0; rank < assembly->ranks; rank++) {
+            ls_tree_range range = ls_tree_rank_range(total, assembly->ranks, rank);
+            int needed =
+                ls_tree_slots(range, samples, options->leaf_size, assembly->samples_per_pass);
+            if (needed > slots) slots = needed;
+        }
+        int roots = ls_tree_roots(total, assembly->ranks, NULL, 0);
+        if (roots > assembly->root_capacity) assembly->root_capacity = roots;
+    }
+    assembly->program->gradient_slots = slots;
+}
+
 static ls_status build_training(ls_assembly *assembly, const ls_assembly_options *options,
                                 ls_error *error)
 {
     ls_program *program = assembly->program;
-    int64_t leaves = (options->batch_size + options->leaf_size - 1) / options->leaf_size;
-    ls_tree_range range = {0, leaves, leaves};
-    program->gradient_slots =
-        ls_tree_slots(range, options->batch_size, options->leaf_size, assembly->samples_per_pass);
+    size_gradients(assembly, options);
     const ls_model_config *config = options->config;
     ls_model_options model = {
         .classes = options->classes,
@@ -24,7 +51,14 @@ static ls_status build_training(ls_assembly *assembly, const ls_assembly_options
                     .type = config->type_vocab_size}};
     LS_TRY(ls_model_build(program, &assembly->model, config, &model, error));
     LS_TRY(ls_program_differentiate(program, assembly->model.inputs.schedules, error));
-    return ls_adamw(program, &assembly->model.inputs, &options->optimizer, &assembly->norm, error);
+    LS_TRY(ls_adamw(program, &assembly->model.inputs, &options->optimizer, &assembly->norm, error));
+    if (assembly->ranks == 1) return LS_OK;
+    int64_t bucket = options->bucket_bytes;
+    ls_data_parallel_options strategy = {.bucket_bytes = bucket,
+                                         .first_bucket_bytes = least(bucket, FIRST_BUCKET_BYTES),
+                                         .roots = assembly->model.inputs.roots,
+                                         .loss = assembly->model.results.loss};
+    return ls_data_parallel(program, &strategy, error);
 }
 
 static void find_limits(ls_assembly *assembly, const ls_assembly_options *options)
@@ -45,8 +79,12 @@ ls_status ls_assembly_make(ls_assembly *assembly, const ls_assembly_options *opt
                            const ls_device *device, ls_error *error)
 {
     *assembly = (ls_assembly){0};
+    assembly->ranks = options->training && options->ranks > 1 ? options->ranks : 1;
     assembly->samples_per_pass = options->samples_per_pass;
-    assembly->token_capacity = options->samples_per_pass * options->longest_row;
+    if (options->training)
+        assembly->samples_per_pass =
+            least(options->samples_per_pass, largest_share(options, assembly->ranks));
+    assembly->token_capacity = assembly->samples_per_pass * options->longest_row;
     assembly->step_token_capacity = options->batch_size * options->longest_row;
     if (assembly->step_token_capacity > INT32_MAX / 2)
         return ls_fail(error, LS_USAGE,

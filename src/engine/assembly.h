@@ -15,7 +15,9 @@ typedef struct ls_assembly_options {
     int64_t classes;
     bool training;
     ls_optimizer_options optimizer; /* training */
-    int64_t batch_size, leaf_size;  /* training: samples of the rank's largest batch */
+    int64_t batch_size, leaf_size;  /* training: samples of the largest batch, over all ranks */
+    int ranks;                      /* training: 0 and 1 are one rank */
+    int64_t bucket_bytes;           /* with several ranks */
     int64_t samples_per_pass;       /* at most this many samples in a pass */
     int64_t longest_row;            /* tokens */
 } ls_assembly_options;
@@ -27,7 +29,9 @@ typedef struct ls_assembly {
     ls_plan plan;
     ls_device_limits limits;
     int64_t samples_per_pass, token_capacity; /* of a pass */
-    int64_t step_token_capacity;              /* of a step */
+    int64_t step_token_capacity;              /* of a step, over all ranks */
+    int ranks;
+    int32_t root_capacity; /* most roots that any batch has over all ranks */
 } ls_assembly;
 
 /* `device` tells how much scratch it needs; nothing is allocated on it. */

@@ -62,7 +62,7 @@ void ls_evaluator_run(ls_evaluator *evaluator, const ls_batch *batch, int32_t be
 {
     const ls_classifier_loss_results *results = &evaluator->assembly->model.results;
     ls_extents extents = ls_feeder_pass(evaluator->feeder, batch, begin, end);
-    ls_executor_run(evaluator->executor, LS_SEGMENT_PASS, &extents);
+    ls_executor_run(evaluator->executor, LS_RUN_PASS, &extents);
     ls_executor_read(evaluator->executor, results->probabilities, evaluator->probabilities,
                      &extents);
     ls_executor_read(evaluator->executor, results->sample_loss, evaluator->losses, &extents);
@@ -101,61 +101,101 @@ static int32_t largest(const float *values, int32_t count)
     return best;
 }
 
-static ls_status count_batch(ls_evaluator *evaluator, const ls_batch *batch,
-                             ls_evaluation *evaluation, loss_sum *sum, ls_sample_function each,
-                             void *context, ls_error *error)
+/* What an evaluation has so far. */
+typedef struct count {
+    const ls_evaluators *evaluators;
+    const ls_batch *batch;
+    ls_batch_outputs *outputs; /* [evaluators] of the batch */
+    ls_evaluation *evaluation;
+    loss_sum sum;
+    ls_sample_function each;
+    void *context;
+} count;
+
+/* First sample of the batch that is `rank`'s. */
+static int32_t share_begin(const count *c, int rank)
 {
-    int32_t classes = (int32_t)evaluator->assembly->model.classes;
-    ls_batch_outputs outputs;
-    ls_evaluator_run(evaluator, batch, 0, batch->samples, &outputs);
-    for (int32_t i = 0; i < batch->samples; i++) {
-        const float *probabilities = outputs.probabilities + (int64_t)i * classes;
-        int32_t prediction = largest(probabilities, classes), label = batch->labels[i];
-        if (label >= 0) {
-            evaluation->confusion[(int64_t)label * classes + prediction]++;
-            add_loss(sum, (double)outputs.losses[i]);
-        }
-        if (each)
-            LS_TRY(each(context, evaluation->samples, label, prediction, probabilities, error));
-        evaluation->samples++;
-    }
-    evaluation->tokens += batch->offsets[batch->samples];
+    return (int32_t)((int64_t)c->batch->samples * rank / c->evaluators->count);
+}
+
+static ls_status run_share(void *context, int rank, ls_error *error)
+{
+    count *c = context;
+    int32_t begin = share_begin(c, rank), end = share_begin(c, rank + 1);
+    (void)error;
+    if (begin < end)
+        ls_evaluator_run(c->evaluators->each[rank], c->batch, begin, end, &c->outputs[rank]);
     return LS_OK;
 }
 
-ls_status ls_evaluator_dataset(ls_evaluator *evaluator, const ls_dataset *dataset,
+static ls_status count_sample(count *c, int32_t sample, const ls_batch_outputs *outputs,
+                              int32_t index, ls_error *error)
+{
+    int32_t classes = (int32_t)c->evaluators->each[0]->assembly->model.classes;
+    const float *probabilities = outputs->probabilities + (int64_t)index * classes;
+    int32_t prediction = largest(probabilities, classes), label = c->batch->labels[sample];
+    if (label >= 0) {
+        c->evaluation->confusion[(int64_t)label * classes + prediction]++;
+        add_loss(&c->sum, (double)outputs->losses[index]);
+    }
+    int64_t row = c->evaluation->samples++;
+    return c->each ? c->each(c->context, row, label, prediction, probabilities, error) : LS_OK;
+}
+
+static ls_status count_batch(count *c, ls_error *error)
+{
+    if (c->evaluators->group)
+        LS_TRY(ls_rank_group_run(c->evaluators->group, run_share, c, error));
+    else
+        LS_TRY(run_share(c, 0, error));
+    for (int rank = 0; rank < c->evaluators->count; rank++) {
+        int32_t begin = share_begin(c, rank), end = share_begin(c, rank + 1);
+        for (int32_t sample = begin; sample < end; sample++)
+            LS_TRY(count_sample(c, sample, &c->outputs[rank], sample - begin, error));
+    }
+    c->evaluation->tokens += c->batch->offsets[c->batch->samples];
+    return LS_OK;
+}
+
+ls_status ls_evaluator_dataset(const ls_evaluators *evaluators, const ls_dataset *dataset,
                                int64_t leaf_size, ls_evaluation *evaluation,
                                ls_sample_function each, void *context, ls_error *error)
 {
     ls_sampler *sampler = NULL;
     ls_reader *reader = NULL;
     ls_status status;
-    int64_t classes = evaluator->assembly->model.classes, labelled = 0;
+    const ls_assembly *assembly = evaluators->each[0]->assembly;
+    int64_t classes = assembly->model.classes, labelled = 0;
     for (uint32_t row = 0; row < ls_dataset_count(dataset); row++)
         labelled += ls_dataset_label(dataset, row) >= 0;
     int64_t leaves = (labelled + leaf_size - 1) / leaf_size;
-    loss_sum sum = {.range = {0, leaves, leaves}, .leaf_size = leaf_size, .total = labelled};
+    count c = {.evaluators = evaluators,
+               .evaluation = evaluation,
+               .sum = {.range = {0, leaves, leaves}, .leaf_size = leaf_size, .total = labelled},
+               .each = each,
+               .context = context};
     evaluation->samples = evaluation->tokens = 0;
     memset(evaluation->confusion, 0, (size_t)(classes * classes) * sizeof(int64_t));
+    int64_t batch_size = assembly->samples_per_pass * evaluators->count;
     ls_sampler_options order = {.count = ls_dataset_count(dataset),
-                                .batch_size = (int32_t)evaluator->assembly->samples_per_pass,
+                                .batch_size = (int32_t)batch_size,
                                 .leaf_size = (int32_t)leaf_size,
                                 .sequential = true};
+    LS_TRY_GOTO(status, LS_NEW(c.outputs, evaluators->count, "evaluation", error), done);
     LS_TRY_GOTO(status, ls_sampler_new(&sampler, &order, error), done);
     ls_reader_options reading = {.dataset = dataset, .sampler = sampler, .epochs = 1};
     LS_TRY_GOTO(status, ls_reader_new(&reader, &reading, error), done);
     for (;;) {
-        const ls_batch *batch;
         bool more;
-        LS_TRY_GOTO(status, ls_reader_next(reader, &batch, &more, error), done);
+        LS_TRY_GOTO(status, ls_reader_next(reader, &c.batch, &more, error), done);
         if (!more) break;
-        LS_TRY_GOTO(status, count_batch(evaluator, batch, evaluation, &sum, each, context, error),
-                    done);
+        LS_TRY_GOTO(status, count_batch(&c, error), done);
     }
-    evaluation->loss = labelled ? sum.open[0] / (double)labelled : 0.0;
+    evaluation->loss = labelled ? c.sum.open[0] / (double)labelled : 0.0;
 done:
     ls_reader_free(reader);
     ls_sampler_free(sampler);
+    ls_free(c.outputs);
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include "data/dataset.h"
 #include "engine/assembly.h"
 #include "engine/executor.h"
+#include "engine/rank_group.h"
 
 typedef struct ls_evaluator ls_evaluator;
 
@@ -35,8 +36,16 @@ typedef ls_status (*ls_sample_function)(void *context, int64_t row, int32_t labe
                                         int32_t prediction, const float *probabilities,
                                         ls_error *error);
 
-/* Every row once. `each` may be NULL; a failure of it ends the evaluation. */
-ls_status ls_evaluator_dataset(ls_evaluator *evaluator, const ls_dataset *dataset,
+/* Evaluators of the same assembly, one a rank of the group; NULL: one evaluator, no group. */
+typedef struct ls_evaluators {
+    ls_evaluator *const *each; /* [count] */
+    ls_rank_group *group;
+    int count;
+} ls_evaluators;
+
+/* Every row once: batches in the file's order, each divided among the evaluators. `each` may be
+ * NULL; a failure of it ends the evaluation. */
+ls_status ls_evaluator_dataset(const ls_evaluators *evaluators, const ls_dataset *dataset,
                                int64_t leaf_size, ls_evaluation *evaluation,
                                ls_sample_function each, void *context,
                                ls_error *error) LS_MUST_CHECK;

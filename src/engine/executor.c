@@ -15,9 +15,11 @@ struct ls_executor {
     const ls_executor *host;
     void *arenas[LS_PLAN_ARENA_COUNT];
     prepared_op *ops;
-    int32_t first[LS_SEGMENT_COUNT + 1]; /* ops of segment s: first[s] .. first[s + 1] - 1 */
-    ls_extents extents;                  /* of the run that goes on; the calls point here */
-    ls_op_measure *measures;             /* NULL: nothing is measured */
+    const void **bound; /* [values] address of each host value */
+    ls_exchange_function exchange;
+    void *exchange_context;
+    ls_extents extents;      /* of the run that goes on; the calls point here */
+    ls_op_measure *measures; /* NULL: nothing is measured */
 };
 
 static bool shared_with_host(ls_plan_arena arena)
@@ -50,8 +52,9 @@ static ls_status take_arenas(ls_executor *executor, const ls_executor_options *o
 static ls_status prepare_op(ls_executor *executor, const ls_op *op, prepared_op *prepared,
                             ls_error *error)
 {
-    prepared->function = executor->device->operations->function(executor->device, op->kind);
-    if (!prepared->function)
+    if (op->segment != LS_SEGMENT_EXCHANGE)
+        prepared->function = executor->device->operations->function(executor->device, op->kind);
+    if (!prepared->function && op->segment != LS_SEGMENT_EXCHANGE)
         return ls_fail(error, LS_UNSUPPORTED, "device %s has no %s",
                        executor->device->operations->name, ls_op_name(op->kind));
     ls_op_call *call = &prepared->call;
@@ -71,11 +74,9 @@ static ls_status prepare_ops(ls_executor *executor, ls_error *error)
 {
     const ls_program *program = executor->program;
     LS_TRY(LS_NEW(executor->ops, program->op_count + 1, "prepared ops", error));
-    for (int32_t i = 0; i < program->op_count; i++) {
+    LS_TRY(LS_NEW(executor->bound, program->value_count + 1, "prepared ops", error));
+    for (int32_t i = 0; i < program->op_count; i++)
         LS_TRY(prepare_op(executor, &program->ops[i], &executor->ops[i], error));
-        for (int segment = program->ops[i].segment + 1; segment <= LS_SEGMENT_COUNT; segment++)
-            executor->first[segment] = i + 1;
-    }
     return LS_OK;
 }
 
@@ -104,6 +105,7 @@ void ls_executor_free(ls_executor *executor)
         if (!executor->host || !shared_with_host(arena))
             executor->device->operations->release(executor->device, executor->arenas[arena]);
     ls_free(executor->ops);
+    ls_free(executor->bound);
     ls_free(executor);
 }
 
@@ -119,13 +121,30 @@ void *ls_executor_address(const ls_executor *executor, ls_value_id value)
     return arena + executor->plan->offset[value];
 }
 
+void *ls_executor_arena(const ls_executor *executor, ls_plan_arena arena)
+{
+    return executor->arenas[arena];
+}
+
+void ls_executor_set_exchange(ls_executor *executor, ls_exchange_function function, void *context)
+{
+    executor->exchange = function;
+    executor->exchange_context = context;
+}
+
 void ls_executor_bind(ls_executor *executor, ls_value_id value, void *address)
 {
     if (value == LS_NO_VALUE) return;
+    executor->bound[value] = address;
     for (int32_t i = 0; i < executor->program->op_count; i++)
         for (int in = 0; in < LS_MAX_INPUTS; in++)
             if (executor->program->ops[i].inputs[in] == value)
                 executor->ops[i].call.inputs[in].data = address;
+}
+
+const void *ls_executor_bound(const ls_executor *executor, ls_value_id value)
+{
+    return executor->bound[value];
 }
 
 void ls_executor_write(ls_executor *executor, ls_value_id value, const void *from,
@@ -150,6 +169,15 @@ void ls_executor_measure(ls_executor *executor, ls_op_measure *measures)
     executor->measures = measures;
 }
 
+static void run_op(ls_executor *executor, int32_t index)
+{
+    const prepared_op *prepared = &executor->ops[index];
+    if (prepared->function)
+        prepared->function(executor->device, &prepared->call);
+    else
+        executor->exchange(executor->exchange_context, &prepared->call);
+}
+
 static void run_measured(ls_executor *executor, int32_t index)
 {
     const ls_op *op = executor->ops[index].call.op;
@@ -157,7 +185,7 @@ static void run_measured(ls_executor *executor, int32_t index)
     ls_cost cost =
         executor->program->definitions[op->kind]->cost(executor->program, op, &executor->extents);
     double start = ls_seconds();
-    executor->ops[index].function(executor->device, &executor->ops[index].call);
+    run_op(executor, index);
     executor->device->operations->wait(executor->device);
     measure->seconds += ls_seconds() - start;
     measure->flops += cost.flops;
@@ -165,14 +193,16 @@ static void run_measured(ls_executor *executor, int32_t index)
     measure->runs++;
 }
 
-void ls_executor_run(ls_executor *executor, ls_segment segment, const ls_extents *extents)
+void ls_executor_run(ls_executor *executor, unsigned segments, const ls_extents *extents)
 {
     executor->extents = *extents;
     executor->extents.size[LS_SYMBOL_NONE] = 1;
-    for (int32_t i = executor->first[segment]; i < executor->first[segment + 1]; i++)
+    for (int32_t i = 0; i < executor->program->op_count; i++) {
+        if (!(segments >> executor->program->ops[i].segment & 1)) continue;
         if (executor->measures)
             run_measured(executor, i);
         else
-            executor->ops[i].function(executor->device, &executor->ops[i].call);
+            run_op(executor, i);
+    }
     executor->device->operations->wait(executor->device);
 }

@@ -27,8 +27,13 @@ ls_device *ls_executor_device(const ls_executor *executor);
 
 /* Device address of a value, NULL if it has none. */
 void *ls_executor_address(const ls_executor *executor, ls_value_id value);
+/* Base address of an arena. Ranks with the same plan have a value at the same distance from it. */
+void *ls_executor_arena(const ls_executor *executor, ls_plan_arena arena);
 /* Give a host value its address, once, before the first run. LS_NO_VALUE does nothing. */
 void ls_executor_bind(ls_executor *executor, ls_value_id value, void *address);
+
+/* What ls_executor_bind gave a host value. */
+const void *ls_executor_bound(const ls_executor *executor, ls_value_id value);
 
 /* Copy whole values between host and device, at the given pass's sizes. */
 void ls_executor_write(ls_executor *executor, ls_value_id value, const void *from,
@@ -46,7 +51,17 @@ typedef struct ls_op_measure {
  * is waited for after each op, so that a time is the op's own. */
 void ls_executor_measure(ls_executor *executor, ls_op_measure *measures);
 
-/* Run the ops of one segment and wait for them. Sizes must be within the plan's capacity. */
-void ls_executor_run(ls_executor *executor, ls_segment segment, const ls_extents *extents);
+/* Who runs the exchanges: called in their place in the order of ops, it must only enqueue. */
+typedef void (*ls_exchange_function)(void *context, const ls_op_call *call);
+void ls_executor_set_exchange(ls_executor *executor, ls_exchange_function function, void *context);
+
+/* Run the ops of some segments in their order, and wait for all but the exchanges. Sizes must be
+ * within the plan's capacity. */
+enum {
+    LS_RUN_PASS = 1u << LS_SEGMENT_PASS,
+    LS_RUN_EXCHANGE = 1u << LS_SEGMENT_EXCHANGE,
+    LS_RUN_UPDATE = 1u << LS_SEGMENT_UPDATE,
+};
+void ls_executor_run(ls_executor *executor, unsigned segments, const ls_extents *extents);
 
 #endif

@@ -8,6 +8,7 @@ typedef struct table_feed {
     ls_row_scheduler *scheduler;
     ls_row_schedule schedule;
     ls_touched_rows touched;
+    uint8_t *present; /* [rows][roots] with several ranks, see ls_touched_rows */
 } table_feed;
 
 struct ls_feeder {
@@ -25,6 +26,10 @@ struct ls_feeder {
     ls_tree_range range;
     ls_tree_stack stack;
     int64_t leaf_size;
+    /* The step's roots over all ranks, and which one each leaf lies below. */
+    ls_tree_root *roots;
+    ls_step_roots step_roots;
+    int32_t *root_of_leaf;
 };
 
 static ls_status new_table(table_feed *table, ls_feeder *feeder, const ls_table_inputs *inputs,
@@ -33,6 +38,13 @@ static ls_status new_table(table_feed *table, ls_feeder *feeder, const ls_table_
     if (rows == 0) return LS_OK; /* the model has no such table */
     LS_TRY(ls_row_scheduler_new(&table->scheduler, rows, feeder->assembly->step_token_capacity,
                                 error));
+    if (feeder->assembly->ranks > 1) {
+        int64_t capacity =
+            ls_value_of(feeder->assembly->program, inputs->touched)->shape[0].constant;
+        LS_TRY(LS_NEW(table->present, capacity * feeder->assembly->root_capacity, "touched rows",
+                      error));
+        table->touched.present = table->present;
+    }
     ls_executor_bind(feeder->executor, inputs->schedule, &table->schedule);
     ls_executor_bind(feeder->executor, inputs->touched, &table->touched);
     return LS_OK;
@@ -49,6 +61,9 @@ static ls_status new_training(ls_feeder *feeder, ls_error *error)
     LS_TRY(LS_NEW(feeder->token_borders, pieces + 1, "leaf borders", error));
     LS_TRY(LS_NEW(feeder->sample_borders, pieces + 1, "leaf borders", error));
     LS_TRY(LS_NEW(feeder->merges, pieces, "leaf merges", error));
+    LS_TRY(LS_NEW(feeder->roots, assembly->root_capacity, "roots", error));
+    LS_TRY(LS_NEW(feeder->root_of_leaf, assembly->step_token_capacity, "roots", error));
+    ls_executor_bind(feeder->executor, inputs->roots, &feeder->step_roots);
     LS_TRY(new_table(&feeder->word, feeder, &inputs->word, config->vocab_size, error));
     LS_TRY(new_table(&feeder->position, feeder, &inputs->position, config->max_positions, error));
     LS_TRY(new_table(&feeder->type, feeder, &inputs->type, config->type_vocab_size, error));
@@ -90,36 +105,61 @@ void ls_feeder_free(ls_feeder *feeder)
                          feeder->token_borders, feeder->sample_borders};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         ls_free(arrays[i]);
+    ls_free(feeder->word.present);
+    ls_free(feeder->position.present);
+    ls_free(feeder->type.present);
+    ls_free(feeder->roots);
+    ls_free(feeder->root_of_leaf);
     ls_free(feeder->merges);
     ls_free(feeder);
 }
 
-static void start_table(table_feed *table, const ls_feeder *feeder, int64_t tokens,
-                        const int32_t *rows)
+static void start_table(table_feed *table, const ls_feeder *feeder, const ls_batch *batch,
+                        const int32_t *rows, int32_t begin, int32_t end)
 {
     if (!table->scheduler) return;
-    ls_row_scheduler_start(table->scheduler, feeder->range, tokens, rows, feeder->leaf);
+    ls_row_scheduler_start(table->scheduler, feeder->range, batch->offsets[batch->samples], rows,
+                           feeder->leaf, batch->offsets[begin], batch->offsets[end]);
     table->touched.count = ls_row_scheduler_touched(table->scheduler, &table->touched.rows);
+    if (table->present)
+        ls_row_scheduler_presence(table->scheduler, feeder->root_of_leaf, feeder->step_roots.count,
+                                  table->present);
 }
 
-void ls_feeder_start(ls_feeder *feeder, const ls_batch *batch, int64_t leaf_size)
+static void find_roots(ls_feeder *feeder, int64_t leaves)
+{
+    int count = ls_tree_roots(leaves, feeder->assembly->ranks, feeder->roots,
+                              feeder->assembly->root_capacity);
+    feeder->step_roots = (ls_step_roots){count, feeder->roots};
+    for (int root = 0; root < count; root++)
+        for (int64_t leaf = feeder->roots[root].first; leaf <= feeder->roots[root].last; leaf++)
+            feeder->root_of_leaf[leaf] = root;
+}
+
+void ls_feeder_start(ls_feeder *feeder, const ls_batch *batch, int64_t leaf_size, int rank,
+                     int32_t *begin, int32_t *end)
 {
     int64_t tokens = batch->offsets[batch->samples];
     int64_t leaves = (batch->samples + leaf_size - 1) / leaf_size;
     feeder->leaf_size = leaf_size;
-    feeder->range = (ls_tree_range){0, leaves, leaves};
+    feeder->range = ls_tree_rank_range(leaves, feeder->assembly->ranks, rank);
     feeder->stack = (ls_tree_stack){0};
+    *begin = (int32_t)(feeder->range.begin * leaf_size);
+    *end = (int32_t)(feeder->range.end * leaf_size);
+    if (*begin > batch->samples) *begin = batch->samples;
+    if (*end > batch->samples) *end = batch->samples;
+    find_roots(feeder, leaves);
     for (int32_t sample = 0; sample < batch->samples; sample++)
         for (int32_t t = batch->offsets[sample]; t < batch->offsets[sample + 1]; t++)
             feeder->leaf[t] = (int32_t)(sample / leaf_size);
-    start_table(&feeder->word, feeder, tokens, batch->ids);
+    start_table(&feeder->word, feeder, batch, batch->ids, *begin, *end);
     for (int32_t sample = 0; sample < batch->samples; sample++)
         for (int32_t t = batch->offsets[sample]; t < batch->offsets[sample + 1]; t++)
             feeder->row[t] = t - batch->offsets[sample];
-    start_table(&feeder->position, feeder, tokens, feeder->row);
+    start_table(&feeder->position, feeder, batch, feeder->row, *begin, *end);
     for (int64_t t = 0; t < tokens; t++)
         feeder->row[t] = batch->types[t];
-    start_table(&feeder->type, feeder, tokens, feeder->row);
+    start_table(&feeder->type, feeder, batch, feeder->row, *begin, *end);
 }
 
 /* The pieces of leaves in samples [begin, end), and what is added after each. */

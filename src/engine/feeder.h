@@ -15,9 +15,11 @@ ls_status ls_feeder_new(ls_feeder **out, const ls_assembly *assembly, ls_executo
                         ls_error *error) LS_MUST_CHECK;
 void ls_feeder_free(ls_feeder *feeder); /* NULL is allowed */
 
-/* Begin a step of a training program on the samples of `batch`, leaves of `leaf_size` samples; the
- * batch is borrowed until the step is over. Call ls_feeder_pass until all samples are through. */
-void ls_feeder_start(ls_feeder *feeder, const ls_batch *batch, int64_t leaf_size);
+/* Begin a step of a training program on `rank`'s leaves of `batch`, leaves of `leaf_size` samples;
+ * the batch is borrowed until the step is over. Call ls_feeder_pass until all of the rank's
+ * samples, [*begin, *end), are through. */
+void ls_feeder_start(ls_feeder *feeder, const ls_batch *batch, int64_t leaf_size, int rank,
+                     int32_t *begin, int32_t *end);
 
 /* Write the inputs of the pass over samples [begin, end) of the batch and return its sizes. For a
  * training program passes must follow each other without gaps. */

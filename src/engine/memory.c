@@ -23,8 +23,8 @@ static void share(ls_run_programs *programs, ls_plan_arena arena)
         *bytes = programs->evaluation.plan.bytes[arena];
 }
 
-/* Evaluation uses training's activations and scratch: both are planned for the larger of the two.
- */
+/* Evaluation uses training's activations and scratch, and has a rank's share of samples in a pass
+ * too: both are planned for the larger of the two. */
 static ls_status make(ls_run_programs *programs, const ls_assembly_options *training,
                       int64_t evaluation_longest_row, const ls_device *device, ls_error *error)
 {
@@ -33,6 +33,7 @@ static ls_status make(ls_run_programs *programs, const ls_assembly_options *trai
     evaluation.training = false;
     evaluation.longest_row = evaluation_longest_row;
     ls_status status = ls_assembly_make(&programs->training, training, device, error);
+    evaluation.samples_per_pass = programs->training.samples_per_pass;
     if (status == LS_OK)
         status = ls_assembly_make(&programs->evaluation, &evaluation, device, error);
     if (status != LS_OK) {
@@ -44,7 +45,7 @@ static ls_status make(ls_run_programs *programs, const ls_assembly_options *trai
     ls_device_limits *limits = &programs->training.limits;
     if (limits->sequence_length < evaluation_longest_row) {
         limits->sequence_length = evaluation_longest_row;
-        limits->tokens = training->samples_per_pass * evaluation_longest_row;
+        limits->tokens = programs->training.samples_per_pass * evaluation_longest_row;
     }
     return LS_OK;
 }

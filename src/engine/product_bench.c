@@ -105,10 +105,10 @@ static double median_seconds(bench *b, double seconds)
     static const ls_extents fixed = {{1}};
     int count = 0;
     double start = ls_seconds();
-    ls_executor_run(b->executor, LS_SEGMENT_PASS, &fixed);
+    ls_executor_run(b->executor, LS_RUN_PASS, &fixed);
     while (count < REPETITIONS && (count < 5 || ls_seconds() - start < seconds)) {
         double begin = ls_seconds();
-        ls_executor_run(b->executor, LS_SEGMENT_PASS, &fixed);
+        ls_executor_run(b->executor, LS_RUN_PASS, &fixed);
         b->times[count++] = ls_seconds() - begin;
     }
     qsort(b->times, (size_t)count, sizeof *b->times, by_time);

@@ -2,13 +2,16 @@
 
 #include "base/alloc.h"
 #include "base/scalar_math.h"
+#include "engine/exchange.h"
 #include "engine/feeder.h"
 
 struct ls_trainer {
     ls_trainer_options options;
     ls_executor *executor;
     ls_feeder *feeder;
-    float *loss_slots; /* [gradient slots] */
+    ls_comm *comm;         /* NULL: one rank */
+    ls_exchange *exchange; /* with several ranks */
+    float *loss_slots;     /* [gradient slots] */
 };
 
 ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls_error *error)
@@ -37,6 +40,7 @@ fail:
 void ls_trainer_free(ls_trainer *trainer)
 {
     if (!trainer) return;
+    ls_exchange_free(trainer->exchange);
     ls_feeder_free(trainer->feeder);
     ls_executor_free(trainer->executor);
     ls_free(trainer->loss_slots);
@@ -46,6 +50,19 @@ void ls_trainer_free(ls_trainer *trainer)
 ls_executor *ls_trainer_executor(ls_trainer *trainer)
 {
     return trainer->executor;
+}
+
+ls_status ls_trainer_connect(ls_trainer *trainer, ls_comm *comm, ls_error *error)
+{
+    trainer->comm = comm;
+    return ls_exchange_new(&trainer->exchange, comm, trainer->executor,
+                           trainer->options.assembly->program, &trainer->options.assembly->plan,
+                           error);
+}
+
+int64_t ls_trainer_elements(const ls_trainer *trainer)
+{
+    return trainer->exchange ? ls_exchange_elements(trainer->exchange) : 0;
 }
 
 static void write_scalar(ls_trainer *trainer, ls_value_id value, double number)
@@ -80,22 +97,35 @@ static void write_step_inputs(ls_trainer *trainer, int64_t step, int32_t samples
                  __builtin_sqrt(1.0 - ls_math_pow((double)(float)options->beta2, count)));
 }
 
+/* The rank's samples, pass by pass; the exchanges start in the last one. A rank without leaves (of
+ * a short batch) adds nothing, but takes part in the exchanges. */
+static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, ls_error *error)
+{
+    static const ls_extents fixed = {{1}};
+    int64_t pass = trainer->options.assembly->samples_per_pass;
+    int32_t begin, last;
+    ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size,
+                    trainer->comm ? trainer->comm->rank : 0, &begin, &last);
+    if (begin == last) ls_executor_run(trainer->executor, LS_RUN_EXCHANGE, &fixed);
+    while (begin < last) {
+        int32_t end = last - begin > pass ? begin + (int32_t)pass : last;
+        unsigned segments = end == last ? LS_RUN_PASS | LS_RUN_EXCHANGE : LS_RUN_PASS;
+        ls_extents extents = ls_feeder_pass(trainer->feeder, batch, begin, end);
+        ls_executor_run(trainer->executor, segments, &extents);
+        begin = end;
+    }
+    return trainer->exchange ? ls_exchange_finish(trainer->exchange, error) : LS_OK;
+}
+
 ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *batch,
                           ls_step_result *result, ls_error *error)
 {
     static const ls_extents fixed = {{1}};
     const ls_assembly *assembly = trainer->options.assembly;
-    int64_t pass = assembly->samples_per_pass;
     result->learning_rate = ls_schedule_rate(&trainer->options.schedule, step - 1);
     write_step_inputs(trainer, step, batch->samples, result->learning_rate);
-    ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size);
-    for (int64_t begin = 0; begin < batch->samples; begin += pass) {
-        int64_t end = begin + pass < batch->samples ? begin + pass : batch->samples;
-        ls_extents extents = ls_feeder_pass(trainer->feeder, batch, (int32_t)begin, (int32_t)end);
-        ls_executor_run(trainer->executor, LS_SEGMENT_PASS, &extents);
-    }
-    ls_executor_run(trainer->executor, LS_SEGMENT_EXCHANGE, &fixed);
-    ls_executor_run(trainer->executor, LS_SEGMENT_UPDATE, &fixed);
+    LS_TRY(run_passes(trainer, batch, error));
+    ls_executor_run(trainer->executor, LS_RUN_UPDATE, &fixed);
     ls_executor_read(trainer->executor, assembly->model.results.loss, trainer->loss_slots, &fixed);
     result->loss = (double)trainer->loss_slots[0] / batch->samples;
     result->gradient_norm = (double)read_scalar(trainer, assembly->norm.norm);

@@ -1,7 +1,8 @@
-/* One training step after the other on one device. */
+/* One training step after the other, on one rank's device. */
 #ifndef LS_ENGINE_TRAINER_H
 #define LS_ENGINE_TRAINER_H
 
+#include "comm/comm.h"
 #include "data/batch.h"
 #include "engine/assembly.h"
 #include "engine/executor.h"
@@ -23,14 +24,20 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options,
                          ls_error *error) LS_MUST_CHECK;
 void ls_trainer_free(ls_trainer *trainer); /* NULL is allowed */
 ls_executor *ls_trainer_executor(ls_trainer *trainer);
+/* With an assembly of several ranks, once before the first step: join the group. A collective call.
+ */
+ls_status ls_trainer_connect(ls_trainer *trainer, ls_comm *comm, ls_error *error) LS_MUST_CHECK;
+/* Elements that this rank has read from others so far. */
+int64_t ls_trainer_elements(const ls_trainer *trainer);
 
 typedef struct ls_step_result {
     double loss; /* mean over the batch's samples */
     double gradient_norm, learning_rate;
 } ls_step_result;
 
-/* Step number `step` (from 1) on `batch`. LS_NOT_FINITE if loss or gradient norm is not finite:
- * nothing was updated then. Allocates nothing. */
+/* Step number `step` (from 1) on the rank's leaves of `batch`; with several ranks a collective
+ * call. LS_NOT_FINITE if loss or gradient norm is not finite: nothing was updated then. Allocates
+ * nothing. */
 ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *batch,
                           ls_step_result *result, ls_error *error) LS_MUST_CHECK;
 

@@ -28,7 +28,8 @@
     X(activation_backward, isa)                                                                    \
     X(adamw, isa)                                                                                  \
     X(squared_sums, isa)                                                                           \
-    X(squared_sums_rows, isa)
+    X(squared_sums_rows, isa)                                                                      \
+    X(ordered_sum, isa)
 
 #define LS_DECLARE_KERNEL(name, isa) __typeof__(*((ls_kernels *)0)->name) ls_##name##__##isa;
 LS_KERNEL_LIST(LS_DECLARE_KERNEL, ref)

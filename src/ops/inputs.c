@@ -43,6 +43,7 @@ static ls_status declare_training(ls_program *program, ls_inputs *inputs,
                    LS_SPACE_HOST, error));
     LS_TRY(declare(program, &inputs->schedules.samples, "sample_schedule", LS_U8, 0, ls_fixed(1),
                    LS_SPACE_HOST, error));
+    LS_TRY(declare(program, &inputs->roots, "roots", LS_U8, 0, ls_fixed(1), LS_SPACE_HOST, error));
     LS_TRY(declare_table(program, &inputs->word, "word_schedule", "word_touched", touched.word,
                          error));
     LS_TRY(declare_table(program, &inputs->position, "position_schedule", "position_touched",
@@ -70,7 +71,7 @@ ls_status ls_inputs_declare(ls_program *program, ls_inputs *inputs, ls_touched_c
         LS_TRY(declare(program, arrays[i].out, arrays[i].name, LS_I32, 1, arrays[i].dimension,
                        LS_SPACE_DEVICE, error));
     inputs->random_key = inputs->loss_scale = inputs->learning_rate = LS_NO_VALUE;
-    inputs->correction1 = inputs->correction2_root = LS_NO_VALUE;
+    inputs->correction1 = inputs->correction2_root = inputs->roots = LS_NO_VALUE;
     inputs->schedules = (ls_schedules){LS_NO_VALUE, LS_NO_VALUE};
     inputs->word = inputs->position = inputs->type = (ls_table_inputs){LS_NO_VALUE, LS_NO_VALUE};
     return program->training ? declare_training(program, inputs, touched, error) : LS_OK;

@@ -22,6 +22,7 @@ typedef struct ls_inputs {
     ls_value_id random_key; /* [2] i32: Philox key, from (seed, step) */
     ls_value_id loss_scale; /* [] 1 / true batch count */
     ls_value_id learning_rate, correction1, correction2_root; /* [] see ls_adamw in kernels.h */
+    ls_value_id roots;                                        /* host: ls_step_roots */
     ls_schedules schedules; /* host: ls_leaf_schedule over tokens and samples */
     ls_table_inputs word, position, type;
 } ls_inputs;

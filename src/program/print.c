@@ -45,8 +45,10 @@ static ls_status print_operands(const ls_program *program, ls_text *text, const 
     return LS_OK;
 }
 
-static ls_status print_attributes(ls_text *text, const ls_attributes *a, ls_error *error)
+static ls_status print_attributes(const ls_program *program, ls_text *text, const ls_op *op,
+                                  ls_error *error)
 {
+    const ls_attributes *a = &op->attributes;
     if (a->activation != LS_ACTIVATION_NONE)
         LS_TRY(ls_text_print(text, error, " activation=%s", ls_activation_name(a->activation)));
     if (a->accumulate) LS_TRY(ls_text_print(text, error, " accumulate"));
@@ -55,6 +57,13 @@ static ls_status print_attributes(ls_text *text, const ls_attributes *a, ls_erro
     if (a->heads)
         LS_TRY(ls_text_print(text, error, " heads=%lld head_size=%lld", (long long)a->heads,
                              (long long)a->head_size));
+    if (op->kind == LS_OP_EXCHANGE_GRADIENTS) {
+        const ls_bucket *bucket = &program->buckets[a->bucket];
+        LS_TRY(ls_text_print(text, error, " bucket=%d bytes=%lld [", a->bucket,
+                             (long long)bucket->bytes));
+        LS_TRY(print_operands(program, text, bucket->values, bucket->count, error));
+        LS_TRY(ls_text_print(text, error, "]"));
+    }
     if (a->weight_decay > 0)
         LS_TRY(ls_text_print(text, error, " weight_decay=%g", (double)a->weight_decay));
     if (a->max_norm > 0) LS_TRY(ls_text_print(text, error, " max_norm=%g", (double)a->max_norm));
@@ -74,10 +83,11 @@ ls_status ls_program_print(const ls_program *program, ls_text *text, ls_error *e
         const ls_op *op = &program->ops[i];
         LS_TRY(ls_text_print(text, error, "%s ", segments[op->segment]));
         LS_TRY(print_operands(program, text, op->outputs, LS_MAX_OUTPUTS, error));
-        LS_TRY(ls_text_print(text, error, " = %s(", ls_op_name(op->kind)));
+        const char *assigned = op->outputs[0] == LS_NO_VALUE ? "" : " = ";
+        LS_TRY(ls_text_print(text, error, "%s%s(", assigned, ls_op_name(op->kind)));
         LS_TRY(print_operands(program, text, op->inputs, LS_MAX_INPUTS, error));
         LS_TRY(ls_text_print(text, error, ")"));
-        LS_TRY(print_attributes(text, &op->attributes, error));
+        LS_TRY(print_attributes(program, text, op, error));
         LS_TRY(ls_text_print(text, error, "  # %s\n", op->name));
     }
     return LS_OK;

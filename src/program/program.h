@@ -89,7 +89,7 @@ typedef struct ls_value {
 
 /* --- ops ------------------------------------------------------------------------------------- */
 /* Every op: its name in prints. One file each in ops/, one function each in a device's table. */
-#define LS_OP_LIST(X)                                                                              \
+#define LS_DEVICE_OP_LIST(X)                                                                       \
     X(EMBEDDING, "embedding")                                                                      \
     X(EMBEDDING_GRADIENT, "embedding_gradient")                                                    \
     X(LAYER_NORM, "layer_norm")                                                                    \
@@ -110,6 +110,11 @@ typedef struct ls_value {
     X(GRADIENT_NORM, "gradient_norm")                                                              \
     X(ADAMW, "adamw")
 
+/* Those that need other ranks: the engine runs them. */
+#define LS_OP_LIST(X)                                                                              \
+    LS_DEVICE_OP_LIST(X)                                                                           \
+    X(EXCHANGE_GRADIENTS, "exchange_gradients")
+
 typedef enum ls_op_kind {
 #define LS_OP_ENUM(name, text) LS_OP_##name,
     LS_OP_LIST(LS_OP_ENUM)
@@ -117,8 +122,9 @@ typedef enum ls_op_kind {
         LS_OP_COUNT
 } ls_op_kind;
 
-/* The pass is run once for each group of consecutive samples, the exchange and the update once a
- * step. */
+/* The pass is run once for each group of consecutive samples; the exchange's ops stand among those
+ * of the pass, where what they send is complete, and run in a step's last pass only; the update
+ * runs once a step. */
 typedef enum ls_segment {
     LS_SEGMENT_PASS,
     LS_SEGMENT_EXCHANGE,
@@ -134,6 +140,7 @@ typedef struct ls_attributes {
     ls_activation activation;
     bool accumulate; /* the chain goes on from what the output holds */
     int64_t heads, head_size, max_positions;
+    int32_t bucket;                /* exchange: index into the program's buckets */
     int64_t first_block, elements; /* squared_norm: where its blocks begin in the list of all */
     float beta1, beta2, weight_decay, max_norm;
 } ls_attributes;
@@ -169,6 +176,13 @@ typedef struct ls_op_definition {
     ls_cost (*cost)(const ls_program *program, const ls_op *op, const ls_extents *extents);
 } ls_op_definition;
 
+/* Gradients (and the loss) that are exchanged together. */
+typedef struct ls_bucket {
+    const ls_value_id *values;
+    int32_t count;
+    int64_t bytes;
+} ls_bucket;
+
 struct ls_program {
     ls_arena arena; /* names */
     ls_value *values;
@@ -176,6 +190,8 @@ struct ls_program {
     int32_t value_count, op_count;
     size_t value_capacity, op_capacity;
     const ls_op_definition *const *definitions; /* [LS_OP_COUNT], see ops/registry.h */
+    const ls_bucket *buckets;                   /* in the arena; see strategies/ */
+    int32_t bucket_count;
     int32_t gradient_slots; /* partial sums that each gradient holds between passes */
     bool training;
 };

@@ -80,14 +80,31 @@ static ls_status verify_writes(const ls_program *program, const ls_op *op, stora
     return LS_OK;
 }
 
+/* Everything that a bucket sends is complete where it stands. */
+static ls_status verify_bucket(const ls_program *program, const ls_op *op, storage_state *states,
+                               ls_error *error)
+{
+    const ls_bucket *bucket = &program->buckets[op->attributes.bucket];
+    for (int32_t i = 0; i < bucket->count; i++) {
+        storage_state *state = &states[ls_value_of(program, bucket->values[i])->storage];
+        if (state->holds != bucket->values[i])
+            return ls_fail(error, LS_INTERNAL, "program: %s sends %s, which nothing has written",
+                           op->name, ls_value_of(program, bucket->values[i])->name);
+        state->was_read = true;
+    }
+    return LS_OK;
+}
+
 static ls_status verify_order(const ls_program *program, storage_state *states, ls_error *error)
 {
     for (ls_value_id id = 0; id < program->value_count; id++)
         states[id].holds = exists_before_the_step(ls_value_of(program, id)) ? id : LS_NO_VALUE;
     for (int32_t i = 0; i < program->op_count; i++) {
         const ls_op *op = &program->ops[i];
-        if (i && op->segment < program->ops[i - 1].segment)
-            return ls_fail(error, LS_INTERNAL, "program: %s stands after its segment", op->name);
+        if (i && program->ops[i - 1].segment == LS_SEGMENT_UPDATE &&
+            op->segment != LS_SEGMENT_UPDATE)
+            return ls_fail(error, LS_INTERNAL, "program: %s stands after the update", op->name);
+        if (op->kind == LS_OP_EXCHANGE_GRADIENTS) LS_TRY(verify_bucket(program, op, states, error));
         LS_TRY(verify_reads(program, op, states, error));
         LS_TRY(verify_writes(program, op, states, error));
     }

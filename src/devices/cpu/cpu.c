@@ -108,7 +108,7 @@ static ls_device_function cpu_function(const ls_device *device, ls_op_kind kind)
 {
     static const ls_device_function functions[LS_OP_COUNT] = {
 #define LS_CPU_ENTRY(name, text) [LS_OP_##name] = ls_cpu_##name,
-        LS_OP_LIST(LS_CPU_ENTRY)
+        LS_DEVICE_OP_LIST(LS_CPU_ENTRY)
 #undef LS_CPU_ENTRY
     };
     (void)device;
@@ -119,6 +119,14 @@ static void cpu_copy(ls_device *device, void *to, const void *from, int64_t byte
 {
     (void)device;
     if (bytes) memcpy(to, from, (size_t)bytes);
+}
+
+static void cpu_ordered_sum(ls_device *device, float *to, const float *const *sources,
+                            const uint8_t *merges, int32_t count, int64_t elements)
+{
+    uint32_t former = ls_float_mode_enter();
+    ls_cpu_of(device)->kernels->ordered_sum(to, sources, merges, count, elements);
+    ls_float_mode_leave(former);
 }
 
 static void cpu_wait(ls_device *device)
@@ -136,5 +144,6 @@ static const ls_device_operations operations = {
     .function = cpu_function,
     .upload = cpu_copy,
     .download = cpu_copy,
+    .ordered_sum = cpu_ordered_sum,
     .wait = cpu_wait,
 };

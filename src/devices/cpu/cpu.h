@@ -41,7 +41,7 @@ ls_dropout ls_cpu_dropout(const ls_op_call *call, int first);
 
 /* The op functions, one an op kind: ls_cpu_LINEAR and so on. */
 #define LS_CPU_DECLARE(name, text) void ls_cpu_##name(ls_device *device, const ls_op_call *call);
-LS_OP_LIST(LS_CPU_DECLARE)
+LS_DEVICE_OP_LIST(LS_CPU_DECLARE)
 #undef LS_CPU_DECLARE
 
 #endif

@@ -98,6 +98,47 @@ static void ranks_hold_roots_of_the_same_tree(void **state)
     }
 }
 
+/* ls_tree_roots lists what the ranks' stacks end with, in the order of the leaves. */
+static void the_list_of_roots_is_what_ranks_hold(void **state)
+{
+    (void)state;
+    for (int64_t total = 1; total <= 40; total++) {
+        for (int ranks = 1; ranks <= 16; ranks++) {
+            ls_tree_root listed[256], none;
+            int count = ls_tree_roots(total, ranks, listed, 256), at = 0;
+            int64_t next_leaf = 0;
+            assert_in_range(count, 1, 256);
+            assert_int_equal(ls_tree_roots(total, ranks, &none, 0), count);
+            for (int rank = 0; rank < ranks; rank++) {
+                ls_tree_range range = ls_tree_rank_range(total, ranks, rank);
+                ls_tree_stack stack = {0};
+                root held[64];
+                int top = 0;
+                assert_int_equal(range.begin, next_leaf);
+                assert_int_equal(range.total, total);
+                /* Nearly as many on each. */
+                assert_in_range(range.end - range.begin, total / ranks,
+                                (total + ranks - 1) / ranks);
+                for (int64_t leaf = range.begin; leaf < range.end; leaf++) {
+                    held[top++] = (root){leaf_value(leaf), leaf, leaf};
+                    int64_t next = leaf + 1 < range.end ? leaf + 1 : -1;
+                    merge_newest(held, &top, ls_tree_push(&stack, range, leaf, next));
+                }
+                for (int slot = 0; slot < top; slot++, at++) {
+                    assert_true(at < count);
+                    assert_int_equal(listed[at].rank, rank);
+                    assert_int_equal(listed[at].slot, slot);
+                    assert_int_equal(listed[at].first, held[slot].first);
+                    assert_int_equal(listed[at].last, held[slot].last);
+                }
+                next_leaf = range.end;
+            }
+            assert_int_equal(at, count);
+            assert_int_equal(next_leaf, total);
+        }
+    }
+}
+
 /* A table row that only some leaves touch: the same tree with the other leaves skipped. */
 static uint64_t sparse_sum(int64_t first, int level, int64_t total, uint32_t touched, int *found)
 {
@@ -150,6 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_rank_ends_with_the_tree_of_the_definition),
         cmocka_unit_test(ranks_hold_roots_of_the_same_tree),
+        cmocka_unit_test(the_list_of_roots_is_what_ranks_hold),
         cmocka_unit_test(rows_skip_the_leaves_that_do_not_touch_them),
         cmocka_unit_test(slots_are_what_waits_between_passes),
     };

@@ -120,7 +120,8 @@ static void check_step(ls_row_scheduler *scheduler, const step *made, int sample
     memset(states, 0, sizeof states);
     int slots = ls_tree_slots(made->range, total_samples, made->leaf_size, samples_per_pass);
     const int32_t *touched = NULL;
-    ls_row_scheduler_start(scheduler, made->range, made->tokens, made->row, made->leaf);
+    ls_row_scheduler_start(scheduler, made->range, made->tokens, made->row, made->leaf, 0,
+                           made->tokens);
     int32_t rows = ls_row_scheduler_touched(scheduler, &touched);
     for (int32_t row = 1; row < rows; row++)
         assert_true(touched[row - 1] < touched[row]);
@@ -188,11 +189,11 @@ static void a_step_without_tokens_touches_nothing(void **state)
     ls_row_scheduler *scheduler = NULL;
     const int32_t *touched = NULL;
     assert_ok(ls_row_scheduler_new(&scheduler, 30522, 1, &error), error);
-    ls_row_scheduler_start(scheduler, (ls_tree_range){2, 2, 2}, 0, NULL, NULL);
+    ls_row_scheduler_start(scheduler, (ls_tree_range){2, 2, 2}, 0, NULL, NULL, 0, 0);
     assert_int_equal(ls_row_scheduler_touched(scheduler, &touched), 0);
     assert_int_equal(ls_row_scheduler_pass(scheduler, 0).rows, 0);
     int32_t row = 30521, leaf = 1;
-    ls_row_scheduler_start(scheduler, (ls_tree_range){1, 2, 2}, 1, &row, &leaf);
+    ls_row_scheduler_start(scheduler, (ls_tree_range){1, 2, 2}, 1, &row, &leaf, 0, 1);
     assert_int_equal(ls_row_scheduler_touched(scheduler, &touched), 1);
     assert_int_equal(touched[0], 30521);
     ls_row_scheduler_free(scheduler);

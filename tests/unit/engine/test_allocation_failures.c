@@ -186,6 +186,19 @@ static ls_status train_distilbert(ls_error *error)
     return train_one_step("tiny-distilbert", error);
 }
 
+/* Three ranks: one that fails must not leave the others waiting. */
+static ls_status train_parallel(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", train, output);
+    options.strategy = "ddp";
+    options.devices = 3;
+    options.max_steps = 1;
+    options.threads = 1;
+    options.test = train;
+    options.samples_per_pass = 3;
+    return ls_train(&options, NULL, NULL, NULL, error);
+}
+
 static ls_status plan(ls_error *error)
 {
     ls_options options = tiny_options("tiny-bert", train, NULL);
@@ -260,6 +273,12 @@ static void training_survives(void **state)
     fail_each(train_distilbert, check_output);
 }
 
+static void data_parallel_survives(void **state)
+{
+    (void)state;
+    fail_each(train_parallel, check_output);
+}
+
 static void planning_survives(void **state)
 {
     (void)state;
@@ -284,9 +303,8 @@ static void looking_survives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(training_survives),
-        cmocka_unit_test(planning_survives),
-        cmocka_unit_test(inference_survives),
+        cmocka_unit_test(training_survives), cmocka_unit_test(data_parallel_survives),
+        cmocka_unit_test(planning_survives), cmocka_unit_test(inference_survives),
         cmocka_unit_test(looking_survives),
     };
     return cmocka_run_group_tests_name("engine/allocation_failures", tests, setup, teardown);

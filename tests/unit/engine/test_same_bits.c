@@ -34,56 +34,11 @@ static int teardown(void **state)
 
 /* --- whole runs ------------------------------------------------------------------------------- */
 
-/* What must be equal: the weights' hash, and of each step the loss and the gradient norm, which
- * metrics.jsonl has with all their digits. */
-typedef struct outcome {
-    char weights[65];
-    char steps[8192];
-} outcome;
-
-/* The lines of metrics.jsonl without their times. */
-static void read_steps(const char *output, char *into, size_t bytes)
+static tiny_outcome run(const ls_options *options)
 {
-    char line[1024];
-    FILE *file = fopen(test_path(output, "metrics.jsonl"), "r");
-    assert_non_null(file);
-    *into = '\0';
-    while (fgets(line, sizeof line, file)) {
-        char *times = strstr(line, ", \"step_seconds\"");
-        assert_non_null(strstr(line, "\"loss\": "));
-        assert_non_null(strstr(line, "\"gradient_norm\": "));
-        assert_non_null(times);
-        *times = '\0';
-        assert_true(strlen(into) + strlen(line) + 2 < bytes);
-        strcat(strcat(into, line), "\n");
-    }
-    fclose(file);
-}
-
-static outcome run(const ls_options *options)
-{
-    outcome result;
-    ls_train_report report;
-    ls_error error;
-    ls_options own = *options;
-    char output[4096];
-    snprintf(output, sizeof output, "%s/output", folder);
-    own.output = output;
-    assert_ok(ls_train(&own, NULL, NULL, &report, &error), error);
-    assert_int_equal(report.steps, 2 * TINY_STEPS_AN_EPOCH);
-    memcpy(result.weights, report.weights_sha256, sizeof result.weights);
-    read_steps(output, result.steps, sizeof result.steps);
+    tiny_outcome result = tiny_run(options, folder);
+    assert_int_equal(result.report.steps, 2 * TINY_STEPS_AN_EPOCH);
     return result;
-}
-
-static void check_same(const outcome *got, const outcome *wanted, const char *what, int64_t value)
-{
-    if (strcmp(got->steps, wanted->steps) != 0)
-        fail_msg("%s %lld: the steps differ\n%s\nfrom\n%s", what, (long long)value, got->steps,
-                 wanted->steps);
-    if (strcmp(got->weights, wanted->weights) != 0)
-        fail_msg("%s %lld: weights %s, wanted %s", what, (long long)value, got->weights,
-                 wanted->weights);
 }
 
 static void layouts_do_not_matter(void **state)
@@ -92,20 +47,20 @@ static void layouts_do_not_matter(void **state)
     static const int64_t passes[] = {LS_SAMPLES_ALL, LS_SAMPLES_AUTO, 2, 3, 4, 6, 16, 1000};
     for (size_t m = 0; m < sizeof golden / sizeof *golden; m++) {
         ls_options options = tiny_options(golden[m].model, train, NULL);
-        outcome first = run(&options);
+        tiny_outcome first = run(&options);
         assert_string_equal(first.weights, golden[m].weights);
-        outcome again = run(&options);
-        check_same(&again, &first, "run again", 1);
+        tiny_outcome again = run(&options);
+        tiny_check_same(&again, &first, "run again", 1);
         for (options.threads = 1; options.threads <= 4; options.threads++) {
-            outcome other = run(&options);
-            check_same(&other, &first, "threads", options.threads);
+            tiny_outcome other = run(&options);
+            tiny_check_same(&other, &first, "threads", options.threads);
         }
         options.threads = 2;
         for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
             options.samples_per_pass = passes[i];
             options.threads = 1 + (int64_t)i % 3;
-            outcome other = run(&options);
-            check_same(&other, &first, "samples per pass", passes[i]);
+            tiny_outcome other = run(&options);
+            tiny_check_same(&other, &first, "samples per pass", passes[i]);
         }
     }
 }
@@ -114,7 +69,7 @@ static void instruction_sets_do_not_matter(void **state)
 {
     (void)state;
     static const char *const sets[] = {"ref", "avx2", "avx512"};
-    outcome first[2];
+    tiny_outcome first[2];
     int ran = 0;
     for (int i = 0; i < 3; i++) {
         const char *name;
@@ -128,10 +83,12 @@ static void instruction_sets_do_not_matter(void **state)
         for (size_t m = 0; m < sizeof golden / sizeof *golden; m++) {
             ls_options options = tiny_options(golden[m].model, train, NULL);
             options.samples_per_pass = i == 0 ? 6 : LS_SAMPLES_ALL;
-            outcome result = run(&options);
-            assert_string_equal(result.weights, golden[m].weights);
+            tiny_outcome result = run(&options);
+            if (strcmp(result.weights, golden[m].weights) != 0)
+                fail_msg("%s on %s: weights %s, wanted %s", golden[m].model, sets[i],
+                         result.weights, golden[m].weights);
             if (ran == 0) first[m] = result;
-            check_same(&result, &first[m], sets[i], (int64_t)m);
+            tiny_check_same(&result, &first[m], sets[i], (int64_t)m);
         }
         ran++;
     }
@@ -143,7 +100,7 @@ static void file_formats_do_not_matter(void **state)
 {
     (void)state;
     ls_options options = tiny_options("tiny-bert", tiny_rows(folder, "train.jsonl"), NULL);
-    outcome result = run(&options);
+    tiny_outcome result = run(&options);
     assert_string_equal(result.weights, golden[0].weights);
 }
 
@@ -152,15 +109,15 @@ static void leaf_size_and_seed_matter(void **state)
 {
     (void)state;
     ls_options options = tiny_options("tiny-bert", train, NULL);
-    outcome first = run(&options);
+    tiny_outcome first = run(&options);
     options.leaf_size = 2;
-    outcome other_leaves = run(&options);
+    tiny_outcome other_leaves = run(&options);
     assert_string_not_equal(other_leaves.weights, first.weights);
     options = tiny_options("tiny-bert", train, NULL);
     options.seed = 43;
-    outcome other_seed = run(&options);
+    tiny_outcome other_seed = run(&options);
     assert_string_not_equal(other_seed.weights, first.weights);
-    assert_string_not_equal(other_seed.steps, first.steps);
+    assert_string_not_equal(other_seed.metrics, first.metrics);
 }
 
 /* --- the rule switched off -------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ typedef struct tiny_engine {
 } tiny_engine;
 
 static inline void tiny_engine_open_data(tiny_engine *engine, const char *model, const char *train,
-                                         const char *cache_folder)
+                                         const char *cache_folder, int32_t batch_size)
 {
     ls_error error;
     assert_ok(ls_model_folder_open(&engine->folder, tiny_model(model), &error), error);
@@ -37,7 +37,7 @@ static inline void tiny_engine_open_data(tiny_engine *engine, const char *model,
     assert_ok(ls_dataset_open(&engine->dataset, &reading, &error), error);
     ls_sampler_options order = {.count = ls_dataset_count(engine->dataset),
                                 .lengths = ls_dataset_lengths(engine->dataset),
-                                .batch_size = TINY_BATCH,
+                                .batch_size = batch_size,
                                 .leaf_size = 4,
                                 .seed = 42};
     assert_ok(ls_sampler_new(&engine->sampler, &order, &error), error);
@@ -52,7 +52,7 @@ static inline void tiny_engine_open(tiny_engine *engine, const char *model, cons
 {
     ls_error error;
     *engine = (tiny_engine){0};
-    tiny_engine_open_data(engine, model, train, cache_folder);
+    tiny_engine_open_data(engine, model, train, cache_folder, TINY_BATCH);
     assert_ok(ls_cpu_device_new(&engine->device, 2, 0, &error), error);
     if (operations) engine->device->operations = operations;
     ls_assembly_options assembly = {

@@ -40,9 +40,9 @@ static inline void tiny_text(uint32_t row, char text[400])
                  words[tiny_draw(row, i, sizeof words / sizeof *words)]);
 }
 
-/* Rows with three labels, which the head of tiny-distilbert has too: TSV, or JSONL where the name
- * ends so. */
-static inline const char *tiny_rows(const char *folder, const char *name)
+/* `rows` rows with three labels, which the head of tiny-distilbert has too: TSV, or JSONL where the
+ * name ends so. */
+static inline const char *tiny_file(const char *folder, const char *name, uint32_t rows)
 {
     static const char *const labels[] = {"business", "science", "sport"};
     const char *path = test_path(folder, name);
@@ -50,7 +50,7 @@ static inline const char *tiny_rows(const char *folder, const char *name)
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     if (!jsonl) fputs("text\tlabel\n", file);
-    for (uint32_t row = 0; row < TINY_ROWS; row++) {
+    for (uint32_t row = 0; row < rows; row++) {
         char text[400];
         tiny_text(row, text);
         fprintf(file, jsonl ? "{\"text\": \"%s\", \"label\": \"%s\"}\n" : "%s\t%s\n", text,
@@ -58,6 +58,11 @@ static inline const char *tiny_rows(const char *folder, const char *name)
     }
     assert_int_equal(fclose(file), 0);
     return path;
+}
+
+static inline const char *tiny_rows(const char *folder, const char *name)
+{
+    return tiny_file(folder, name, TINY_ROWS);
 }
 
 /* Two epochs of four steps, the last one of an epoch on two rows; dropout as in config.json. */
@@ -75,6 +80,64 @@ static inline ls_options tiny_options(const char *model, const char *train, cons
     options.warmup_ratio = 0.1;
     options.threads = 2;
     return options;
+}
+
+/* What must be equal however a run is laid out: the weights' hash, and the lines of metrics.jsonl
+ * without their times: of each step the loss and the gradient norm, with all their digits. */
+typedef struct tiny_outcome {
+    char weights[65];
+    char metrics[16384];
+    ls_train_report report;
+} tiny_outcome;
+
+static inline void tiny_read_metrics(const char *output, char *into, size_t bytes)
+{
+    char line[1024];
+    FILE *file = fopen(test_path(output, "metrics.jsonl"), "r");
+    assert_non_null(file);
+    *into = '\0';
+    while (fgets(line, sizeof line, file)) {
+        bool step = !strstr(line, "\"evaluation\"");
+        char *times = strstr(line, step ? ", \"step_seconds\"" : ", \"seconds\"");
+        assert_non_null(strstr(line, "\"loss\": "));
+        if (step) assert_non_null(strstr(line, "\"gradient_norm\": "));
+        assert_non_null(times);
+        size_t after = strcspn(times + 2, ",}") + 2;
+        /* What an evaluation counted stands behind its time. */
+        if (step)
+            *times = '\0';
+        else
+            memmove(times, times + after, strlen(times + after) + 1);
+        assert_true(strlen(into) + strlen(line) + 2 < bytes);
+        strcat(strcat(into, line), "\n");
+    }
+    fclose(file);
+}
+
+/* Run it into a folder below `folder`. */
+static inline tiny_outcome tiny_run(const ls_options *options, const char *folder)
+{
+    tiny_outcome result = {0};
+    ls_error error;
+    ls_options own = *options;
+    char output[4096];
+    snprintf(output, sizeof output, "%s/output", folder);
+    own.output = output;
+    assert_ok(ls_train(&own, NULL, NULL, &result.report, &error), error);
+    memcpy(result.weights, result.report.weights_sha256, sizeof result.weights);
+    tiny_read_metrics(output, result.metrics, sizeof result.metrics);
+    return result;
+}
+
+static inline void tiny_check_same(const tiny_outcome *got, const tiny_outcome *wanted,
+                                   const char *what, int64_t value)
+{
+    if (strcmp(got->metrics, wanted->metrics) != 0)
+        fail_msg("%s %lld: the steps differ\n%s\nfrom\n%s", what, (long long)value, got->metrics,
+                 wanted->metrics);
+    if (strcmp(got->weights, wanted->weights) != 0)
+        fail_msg("%s %lld: weights %s, wanted %s", what, (long long)value, got->weights,
+                 wanted->weights);
 }
 
 #endif

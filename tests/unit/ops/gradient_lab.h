@@ -223,7 +223,7 @@ static inline void lab_run_pass(lab *l, ls_executor *executor, ls_feeder *feeder
         lab_write(l, executor, r->weights_value,
                   lab_slice(r->weights, r->symbol, r->columns, begin), &extents);
     }
-    ls_executor_run(executor, LS_SEGMENT_PASS, &extents);
+    ls_executor_run(executor, LS_RUN_PASS, &extents);
     for (int i = 0; i < l->tensor_count; i++) {
         const lab_tensor *t = &l->tensors[i];
         if (t->symbol == LS_SYMBOL_NONE) continue;
@@ -274,6 +274,8 @@ static inline void lab_run(lab *l)
     ls_feeder *feeder;
     int64_t samples_per_pass = assembly->samples_per_pass;
     assembly->token_capacity = assembly->step_token_capacity = TOKENS;
+    assembly->ranks = 1;
+    assembly->root_capacity = 1;
     assembly->limits = (ls_device_limits){TOKENS, LONGEST, 64, 32};
     assert_ok(ls_plan_make(&assembly->plan, l->program, &capacity, &l->error), l->error);
     ls_executor_options options = {.program = l->program,
@@ -284,7 +286,9 @@ static inline void lab_run(lab *l)
     assert_ok(ls_feeder_new(&feeder, assembly, executor, &l->error), l->error);
     ls_executor_write(executor, l->inputs->random_key, lab_key, &fixed);
     ls_executor_write(executor, l->inputs->loss_scale, &scale, &fixed);
-    ls_feeder_start(feeder, &batch, LEAF_SIZE);
+    int32_t first, last;
+    ls_feeder_start(feeder, &batch, LEAF_SIZE, 0, &first, &last);
+    assert_true(first == 0 && last == SAMPLES);
     for (int64_t begin = 0; begin < SAMPLES; begin += samples_per_pass) {
         int64_t end = begin + samples_per_pass < SAMPLES ? begin + samples_per_pass : SAMPLES;
         lab_run_pass(l, executor, feeder, &batch, (int32_t)begin, (int32_t)end);

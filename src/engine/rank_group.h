@@ -1,0 +1,22 @@
+/* The ranks of one process: a thread each, which run the same function at the same time. */
+#ifndef LS_ENGINE_RANK_GROUP_H
+#define LS_ENGINE_RANK_GROUP_H
+
+#include "base/status.h"
+#include "comm/comm.h"
+
+typedef struct ls_rank_group ls_rank_group;
+
+/* `size` ranks; rank 0 is the caller's thread. */
+ls_status ls_rank_group_new(ls_rank_group **out, int size, ls_error *error) LS_MUST_CHECK;
+void ls_rank_group_free(ls_rank_group *group); /* NULL is allowed */
+int ls_rank_group_size(const ls_rank_group *group);
+ls_comm *ls_rank_group_comm(ls_rank_group *group, int rank);
+
+/* Run it on all ranks and wait. A rank that fails aborts the others' waits; the first failure that
+ * is no consequence of another rank's is returned, with the rank in *error. */
+typedef ls_status (*ls_rank_function)(void *context, int rank, ls_error *error);
+ls_status ls_rank_group_run(ls_rank_group *group, ls_rank_function function, void *context,
+                            ls_error *error) LS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,132 @@
+#include "engine/ranks.h"
+
+#include "base/alloc.h"
+#include "engine/rank_group.h"
+
+struct ls_ranks {
+    const ls_run_programs *programs;
+    int count;
+    ls_rank_group *group;
+    ls_trainer **trainers;
+    ls_evaluator **evaluators;
+    /* What the ranks are working on: */
+    const ls_weights *weights;
+    uint64_t seed;
+    ls_parameters_notes *notes; /* [count] */
+    int64_t step;
+    const ls_batch *batch;
+    ls_step_result *results; /* [count] */
+};
+
+static ls_status new_rank(ls_ranks *ranks, const ls_ranks_options *options, int rank,
+                          ls_error *error)
+{
+    ls_trainer_options trainer = options->trainer;
+    trainer.assembly = &options->programs->training;
+    trainer.device = options->devices[rank];
+    LS_TRY(ls_trainer_new(&ranks->trainers[rank], &trainer, error));
+    return ls_evaluator_new(&ranks->evaluators[rank], &options->programs->evaluation,
+                            options->devices[rank], ls_trainer_executor(ranks->trainers[rank]),
+                            error);
+}
+
+static ls_status connect(void *context, int rank, ls_error *error)
+{
+    ls_ranks *ranks = context;
+    return ls_trainer_connect(ranks->trainers[rank], ls_rank_group_comm(ranks->group, rank), error);
+}
+
+ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options, ls_error *error)
+{
+    ls_ranks *ranks = NULL;
+    ls_status status;
+    LS_TRY(LS_NEW(ranks, 1, "ranks", error));
+    ranks->programs = options->programs;
+    ranks->count = options->count;
+    LS_TRY_GOTO(status, LS_NEW(ranks->trainers, options->count, "ranks", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(ranks->evaluators, options->count, "ranks", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(ranks->results, options->count, "ranks", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(ranks->notes, options->count, "ranks", error), fail);
+    LS_TRY_GOTO(status, ls_rank_group_new(&ranks->group, options->count, error), fail);
+    for (int rank = 0; rank < options->count; rank++)
+        LS_TRY_GOTO(status, new_rank(ranks, options, rank, error), fail);
+    if (options->count > 1)
+        LS_TRY_GOTO(status, ls_rank_group_run(ranks->group, connect, ranks, error), fail);
+    *out = ranks;
+    return LS_OK;
+fail:
+    ls_ranks_free(ranks);
+    return status;
+}
+
+void ls_ranks_free(ls_ranks *ranks)
+{
+    if (!ranks) return;
+    for (int rank = 0; rank < ranks->count; rank++) {
+        if (ranks->evaluators) ls_evaluator_free(ranks->evaluators[rank]);
+        if (ranks->trainers) ls_trainer_free(ranks->trainers[rank]);
+    }
+    ls_rank_group_free(ranks->group);
+    ls_free(ranks->evaluators);
+    ls_free(ranks->trainers);
+    ls_free(ranks->results);
+    ls_free(ranks->notes);
+    ls_free(ranks);
+}
+
+ls_executor *ls_ranks_executor(ls_ranks *ranks)
+{
+    return ls_trainer_executor(ranks->trainers[0]);
+}
+
+static ls_status load(void *context, int rank, ls_error *error)
+{
+    ls_ranks *ranks = context;
+    return ls_parameters_load(ls_trainer_executor(ranks->trainers[rank]),
+                              &ranks->programs->training, ranks->weights, ranks->seed,
+                              &ranks->notes[rank], error);
+}
+
+ls_status ls_ranks_load(ls_ranks *ranks, const ls_weights *weights, uint64_t seed,
+                        ls_parameters_notes *notes, ls_error *error)
+{
+    ranks->weights = weights;
+    ranks->seed = seed;
+    ls_status status = ls_rank_group_run(ranks->group, load, ranks, error);
+    for (int rank = 1; rank < ranks->count; rank++)
+        ls_parameters_notes_deinit(&ranks->notes[rank]);
+    *notes = ranks->notes[0];
+    return status;
+}
+
+static ls_status step(void *context, int rank, ls_error *error)
+{
+    ls_ranks *ranks = context;
+    return ls_trainer_step(ranks->trainers[rank], ranks->step, ranks->batch, &ranks->results[rank],
+                           error);
+}
+
+ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
+                        ls_step_result *result, ls_error *error)
+{
+    ranks->step = number;
+    ranks->batch = batch;
+    ls_status status = ls_rank_group_run(ranks->group, step, ranks, error);
+    *result = ranks->results[0];
+    return status;
+}
+
+int64_t ls_ranks_elements(const ls_ranks *ranks)
+{
+    int64_t elements = 0;
+    for (int rank = 0; rank < ranks->count; rank++)
+        elements += ls_trainer_elements(ranks->trainers[rank]);
+    return elements;
+}
+
+ls_status ls_ranks_evaluate(ls_ranks *ranks, const ls_dataset *dataset, int64_t leaf_size,
+                            ls_evaluation *evaluation, ls_error *error)
+{
+    ls_evaluators evaluators = {ranks->evaluators, ranks->group, ranks->count};
+    return ls_evaluator_dataset(&evaluators, dataset, leaf_size, evaluation, NULL, NULL, error);
+}

@@ -1,0 +1,41 @@
+/* All ranks of this process: a device, a trainer and an evaluator each, on a thread each. One rank
+ * is the plain case, not a special one. */
+#ifndef LS_ENGINE_RANKS_H
+#define LS_ENGINE_RANKS_H
+
+#include "engine/evaluator.h"
+#include "engine/memory.h"
+#include "engine/parameters.h"
+#include "engine/trainer.h"
+
+typedef struct ls_ranks ls_ranks;
+
+typedef struct ls_ranks_options {
+    const ls_run_programs *programs; /* borrowed; made for `count` ranks */
+    ls_device *const *devices;       /* [count], borrowed */
+    int count;
+    ls_trainer_options trainer; /* but for assembly and device */
+} ls_ranks_options;
+
+ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options,
+                       ls_error *error) LS_MUST_CHECK;
+void ls_ranks_free(ls_ranks *ranks); /* NULL is allowed */
+
+/* The executor of rank 0, which holds the same parameters as all others. */
+ls_executor *ls_ranks_executor(ls_ranks *ranks);
+
+/* As ls_parameters_load, on every rank; `notes` of rank 0. */
+ls_status ls_ranks_load(ls_ranks *ranks, const ls_weights *weights, uint64_t seed,
+                        ls_parameters_notes *notes, ls_error *error) LS_MUST_CHECK;
+
+/* As ls_trainer_step, all ranks at once. */
+ls_status ls_ranks_step(ls_ranks *ranks, int64_t step, const ls_batch *batch,
+                        ls_step_result *result, ls_error *error) LS_MUST_CHECK;
+/* Elements that all ranks have read from one another so far. */
+int64_t ls_ranks_elements(const ls_ranks *ranks);
+
+/* As ls_evaluator_dataset, each batch divided among the ranks. */
+ls_status ls_ranks_evaluate(ls_ranks *ranks, const ls_dataset *dataset, int64_t leaf_size,
+                            ls_evaluation *evaluation, ls_error *error) LS_MUST_CHECK;
+
+#endif

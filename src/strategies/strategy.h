@@ -1,0 +1,21 @@
+/* Strategies: program in, program out. They never see devices or communication. */
+#ifndef LS_STRATEGIES_STRATEGY_H
+#define LS_STRATEGIES_STRATEGY_H
+
+#include "program/program.h"
+
+typedef struct ls_data_parallel_options {
+    int64_t bucket_bytes;       /* gradients are exchanged in groups of at least this size ... */
+    int64_t first_bucket_bytes; /* ... the first one, which is complete earliest, of this */
+    ls_value_id roots;          /* host input: which partial sums the ranks hold */
+    ls_value_id loss;           /* exchanged with the last bucket */
+} ls_data_parallel_options;
+
+/* Each rank has run the pass on its own leaves: put in the exchanges after which slot 0 of every
+ * gradient is the whole batch's sum on every rank (Li et al. 2020, "PyTorch Distributed"). Buckets
+ * are filled in the order in which the backward pass completes gradients, and stand right after the
+ * op that completes their last one. */
+ls_status ls_data_parallel(ls_program *program, const ls_data_parallel_options *options,
+                           ls_error *error) LS_MUST_CHECK;
+
+#endif

@@ -1,0 +1,398 @@
+/* Ranks of one process, looked into: what they hold after a step, how much they read from one
+ * another, in which order their sums must be added, and what becomes of a rank that fails. */
+#include "tiny_engine.h"
+
+#include <stdatomic.h>
+
+#include "base/alloc.h"
+#include "engine/rank_group.h"
+#include "engine/ranks.h"
+
+/* Eight leaves; the last batch of an epoch has two of them. */
+enum { ROWS = 102, BATCH = 32, STEPS_AN_EPOCH = 4, MOST_RANKS = 8 };
+
+static char *folder;
+static const char *train, *alike;
+
+/* Every text has the same words. */
+static void write_alike(const char *path)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("text\tlabel\n", file);
+    for (int row = 0; row < ROWS; row++)
+        fprintf(file, "the great film\t%s\n", row % 2 ? "sport" : "science");
+    assert_int_equal(fclose(file), 0);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    folder = test_folder();
+    train = strdup(tiny_file(folder, "train.tsv", ROWS));
+    alike = strdup(test_path(folder, "alike.tsv"));
+    write_alike(alike);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    free((char *)train);
+    free((char *)alike);
+    test_folder_remove(folder);
+    return 0;
+}
+
+/* --- a run by hand ---------------------------------------------------------------------------- */
+
+typedef struct tiny_ranks {
+    tiny_engine data; /* its folder, labels, data set and reader */
+    ls_device *devices[MOST_RANKS];
+    int count;
+    ls_run_programs programs;
+    ls_ranks *ranks;
+} tiny_ranks;
+
+/* `operations` stand in for the devices' own; NULL: they do not. */
+static void open_ranks(tiny_ranks *r, const char *rows, int count, int64_t samples_per_pass,
+                       const ls_device_operations *operations)
+{
+    ls_error error;
+    *r = (tiny_ranks){.count = count};
+    tiny_engine_open_data(&r->data, "tiny-bert", rows, folder, BATCH);
+    for (int i = 0; i < count; i++) {
+        assert_ok(ls_cpu_device_new(&r->devices[i], 1, 0, &error), error);
+        if (operations) r->devices[i]->operations = operations;
+    }
+    ls_run_memory_options memory = {
+        .training =
+            {.config = &r->data.folder.config,
+             .classes = ls_labels_count(r->data.labels),
+             .training = true,
+             .optimizer = {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f, .max_norm = 1.0f},
+             .batch_size = BATCH,
+             .leaf_size = 4,
+             .ranks = count,
+             .bucket_bytes = 16 << 10,
+             .longest_row = ls_dataset_longest(r->data.dataset)},
+        .samples_per_pass = samples_per_pass,
+        .evaluation_longest_row = ls_dataset_longest(r->data.dataset)};
+    assert_ok(ls_run_programs_make(&r->programs, &memory, r->devices[0], &error), error);
+    ls_ranks_options options = {
+        .programs = &r->programs,
+        .devices = r->devices,
+        .count = count,
+        .trainer = {.leaf_size = 4,
+                    .seed = 42,
+                    .schedule = {.kind = LS_SCHEDULE_CONSTANT, .peak = 1e-3, .total_steps = 100},
+                    .beta1 = 0.9,
+                    .beta2 = 0.999}};
+    assert_ok(ls_ranks_new(&r->ranks, &options, &error), error);
+    ls_parameters_notes notes = {0};
+    assert_ok(ls_ranks_load(r->ranks, r->data.folder.weights, 42, &notes, &error), error);
+    ls_parameters_notes_deinit(&notes);
+}
+
+static const ls_batch *next_batch(tiny_ranks *r)
+{
+    ls_error error;
+    const ls_batch *batch;
+    bool more;
+    assert_ok(ls_reader_next(r->data.reader, &batch, &more, &error), error);
+    assert_true(more);
+    return batch;
+}
+
+static void run_steps(tiny_ranks *r, int64_t steps)
+{
+    ls_error error;
+    ls_step_result result;
+    for (int64_t step = 1; step <= steps; step++)
+        assert_ok(ls_ranks_step(r->ranks, step, next_batch(r), &result, &error), error);
+}
+
+static void close_ranks(tiny_ranks *r)
+{
+    ls_ranks_free(r->ranks);
+    ls_run_programs_deinit(&r->programs);
+    for (int i = 0; i < r->count; i++)
+        ls_device_free(r->devices[i]);
+    tiny_engine_close(&r->data);
+}
+
+/* --- what a rank holds ------------------------------------------------------------------------ */
+
+/* Parameters, then the optimizer's moments, of rank 0. */
+typedef struct held {
+    unsigned char *bytes;
+    size_t count;
+} held;
+
+static held train_by_hand(int count, int64_t samples_per_pass,
+                          const ls_device_operations *operations)
+{
+    tiny_ranks r;
+    held result;
+    open_ranks(&r, train, count, samples_per_pass, operations);
+    run_steps(&r, 2 * STEPS_AN_EPOCH);
+    const ls_executor *executor = ls_ranks_executor(r.ranks);
+    const ls_plan *plan = &r.programs.training.plan;
+    size_t parameters = (size_t)plan->bytes[LS_PLAN_PARAMETERS];
+    size_t moments = (size_t)plan->bytes[LS_PLAN_OPTIMIZER_STATE];
+    result.count = parameters + moments;
+    result.bytes = malloc(result.count);
+    assert_non_null(result.bytes);
+    memcpy(result.bytes, ls_executor_arena(executor, LS_PLAN_PARAMETERS), parameters);
+    memcpy(result.bytes + parameters, ls_executor_arena(executor, LS_PLAN_OPTIMIZER_STATE),
+           moments);
+    close_ranks(&r);
+    return result;
+}
+
+static bool same(const held *a, const held *b)
+{
+    return a->count == b->count && memcmp(a->bytes, b->bytes, a->count) == 0;
+}
+
+static void moments_are_those_of_one_rank_too(void **state)
+{
+    (void)state;
+    static const int64_t passes[] = {LS_SAMPLES_ALL, 6};
+    held single = train_by_hand(1, LS_SAMPLES_ALL, NULL);
+    for (int count = 1; count <= MOST_RANKS; count++) {
+        for (int i = 0; i < 2; i++) {
+            held other = train_by_hand(count, passes[i], NULL);
+            if (!same(&other, &single))
+                fail_msg("%d ranks, %lld samples a pass: other bits", count, (long long)passes[i]);
+            free(other.bytes);
+        }
+    }
+    free(single.bytes);
+}
+
+/* --- the rule switched off -------------------------------------------------------------------- */
+
+static const ls_device_operations *cpu; /* what the operations below stand in front of */
+
+/* The ranks' partial sums, one after the other. */
+static void sum_in_rank_order(ls_device *device, float *to, const float *const *sources,
+                              const uint8_t *merges, int32_t count, int64_t elements)
+{
+    uint8_t chain[MOST_RANKS * 4];
+    assert_true(count <= (int32_t)sizeof chain);
+    (void)merges;
+    for (int32_t i = 0; i < count; i++)
+        chain[i] = i > 0;
+    cpu->ordered_sum(device, to, sources, chain, count, elements);
+}
+
+static void the_order_of_ranks_is_not_enough(void **state)
+{
+    (void)state;
+    ls_error error;
+    ls_device *device;
+    assert_ok(ls_cpu_device_new(&device, 1, 0, &error), error);
+    cpu = device->operations;
+    ls_device_operations operations = *cpu;
+    operations.ordered_sum = sum_in_rank_order;
+    ls_device_free(device);
+
+    held single = train_by_hand(1, LS_SAMPLES_ALL, NULL);
+    for (int count = 2; count <= 4; count++) {
+        held other = train_by_hand(count, LS_SAMPLES_ALL, &operations);
+        /* Two sums have one order only. */
+        assert_int_equal(same(&other, &single), count == 2);
+        free(other.bytes);
+    }
+    free(single.bytes);
+}
+
+/* --- what is sent ----------------------------------------------------------------------------- */
+
+enum { MOST_TABLE_ROWS = 2048 };
+
+/* Elements of one table's gradient that are read from other ranks: each rank sums an even part of
+ * the touched rows, and reads of each row the sums of those ranks that have touched it; then all
+ * rows go to all. *dense: as if every rank had touched all of them. */
+static int64_t table_elements(const ls_batch *batch, const int32_t *row_of_token, int ranks,
+                              int64_t hidden, int64_t *dense)
+{
+    static bool touches[MOST_TABLE_ROWS][MOST_RANKS];
+    memset(touches, 0, sizeof touches);
+    int share = batch->samples / ranks;
+    for (int32_t sample = 0; sample < batch->samples; sample++)
+        for (int32_t t = batch->offsets[sample]; t < batch->offsets[sample + 1]; t++) {
+            assert_in_range(row_of_token[t], 0, MOST_TABLE_ROWS - 1);
+            touches[row_of_token[t]][sample / share] = true;
+        }
+    int64_t touched = 0, index = 0, rows = 0;
+    for (int row = 0; row < MOST_TABLE_ROWS; row++)
+        for (int rank = 0, any = 0; rank < ranks && !any; rank++)
+            touched += any = touches[row][rank];
+    for (int row = 0; row < MOST_TABLE_ROWS; row++) {
+        int from = 0;
+        for (int rank = 0; rank < ranks; rank++)
+            from += touches[row][rank];
+        if (from == 0) continue;
+        int owner = 0;
+        while (index >= touched * (owner + 1) / ranks)
+            owner++;
+        rows += from - touches[row][owner] + ranks - 1;
+        index++;
+    }
+    *dense = 2 * (ranks - 1) * touched * hidden;
+    return rows * hidden;
+}
+
+/* Of a full batch; *dense as above. */
+static int64_t expected_elements(const tiny_ranks *r, const ls_batch *batch, int64_t *dense)
+{
+    static int32_t words[BATCH * 64], positions[BATCH * 64], types[BATCH * 64];
+    static const ls_extents fixed = {{1}};
+    const ls_assembly *assembly = &r->programs.training;
+    int64_t others = r->count - 1, part, elements = 2 * others; /* the loss */
+    assert_int_equal(batch->samples, BATCH);
+    for (int32_t sample = 0; sample < batch->samples; sample++)
+        for (int32_t t = batch->offsets[sample]; t < batch->offsets[sample + 1]; t++) {
+            words[t] = batch->ids[t];
+            positions[t] = t - batch->offsets[sample];
+            types[t] = batch->types[t];
+        }
+    *dense = elements;
+    for (size_t i = 0; i < assembly->model.parameter_count; i++) {
+        const ls_value *parameter =
+            ls_value_of(assembly->program, assembly->model.parameters[i].value);
+        if (!parameter->row_sparse) {
+            int64_t own = 2 * others * ls_value_elements(parameter, &fixed);
+            elements += own;
+            *dense += own;
+            continue;
+        }
+        const int32_t *rows = strstr(parameter->name, "word")       ? words
+                              : strstr(parameter->name, "position") ? positions
+                                                                    : types;
+        int64_t own = table_elements(batch, rows, r->count, parameter->shape[1].constant, &part);
+        elements += own;
+        *dense += part;
+    }
+    return elements;
+}
+
+/* Where every rank has the same power of two of leaves: 2 (N - 1) elements a parameter, of
+ * embedding tables the touched rows only, and for the loss; more passes send nothing more. */
+static void ranks_send_what_the_formula_says(void **state)
+{
+    (void)state;
+    static const int counts[] = {1, 2, 4, 8};
+    static const int64_t passes[] = {LS_SAMPLES_ALL, 2};
+    for (int i = 0; i < 16; i++) {
+        tiny_ranks r;
+        bool every_rank_touches_all = i / 8;
+        ls_error error;
+        ls_step_result result;
+        int64_t dense;
+        open_ranks(&r, every_rank_touches_all ? alike : train, counts[i % 4], passes[i / 4 % 2],
+                   NULL);
+        int64_t before = ls_ranks_elements(r.ranks);
+        assert_int_equal(before, 0);
+        for (int64_t step = 1; step < STEPS_AN_EPOCH; step++) {
+            const ls_batch *batch = next_batch(&r);
+            assert_ok(ls_ranks_step(r.ranks, step, batch, &result, &error), error);
+            int64_t sent = ls_ranks_elements(r.ranks) - before;
+            assert_int_equal(sent, expected_elements(&r, batch, &dense));
+            if (every_rank_touches_all)
+                assert_int_equal(sent, dense);
+            else
+                assert_true(r.count < 8 ? sent <= dense : sent < dense);
+            before += sent;
+        }
+        close_ranks(&r);
+    }
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static int refuse(void *context, size_t bytes)
+{
+    (void)context, (void)bytes;
+    return 1;
+}
+
+static void steps_of_ranks_allocate_nothing(void **state)
+{
+    (void)state;
+    tiny_ranks r;
+    open_ranks(&r, train, 3, 6, NULL);
+    uint64_t count = ls_allocation_count();
+    ls_set_allocation_hook(refuse, NULL);
+    run_steps(&r, 2 * STEPS_AN_EPOCH);
+    ls_set_allocation_hook(NULL, NULL);
+    assert_true(ls_allocation_count() == count);
+    close_ranks(&r);
+}
+
+/* --- a rank that fails ------------------------------------------------------------------------ */
+
+enum { GROUP = 5 };
+
+typedef struct group_run {
+    ls_rank_group *group;
+    int failing; /* -1: none */
+    _Atomic int ran;
+} group_run;
+
+/* All ranks must be here at once to pass; the failing one never comes. */
+static ls_status meet(void *context, int rank, ls_error *error)
+{
+    group_run *run = context;
+    ls_comm *comm = ls_rank_group_comm(run->group, rank);
+    atomic_fetch_add(&run->ran, 1);
+    for (int i = 0; i < 3; i++) {
+        if (rank == run->failing && i == 1)
+            return ls_fail(error, LS_INVALID, "rank %d has had enough", rank);
+        LS_TRY(comm->operations->barrier(comm, error));
+    }
+    return LS_OK;
+}
+
+static void a_failing_rank_stops_the_group(void **state)
+{
+    (void)state;
+    for (int failing = -1; failing < GROUP; failing++) {
+        ls_error error = {0};
+        group_run run = {.failing = -1};
+        assert_ok(ls_rank_group_new(&run.group, GROUP, &error), error);
+        assert_int_equal(ls_rank_group_size(run.group), GROUP);
+        for (int i = 0; i < 10; i++)
+            assert_ok(ls_rank_group_run(run.group, meet, &run, &error), error);
+        assert_int_equal(run.ran, 10 * GROUP);
+        run.failing = failing;
+        ls_status status = ls_rank_group_run(run.group, meet, &run, &error);
+        assert_int_equal(run.ran, 11 * GROUP);
+        if (failing < 0) {
+            assert_ok(status, error);
+        } else {
+            /* Its own words, not those of a rank that waited for it. */
+            assert_int_equal(status, LS_INVALID);
+            assert_int_equal(error.rank, failing);
+            assert_non_null(strstr(error.text, "has had enough"));
+            /* And nobody waits in a later call. */
+            run.failing = -1;
+            assert_int_equal(ls_rank_group_run(run.group, meet, &run, &error), LS_INTERRUPTED);
+        }
+        ls_rank_group_free(run.group);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(moments_are_those_of_one_rank_too),
+        cmocka_unit_test(the_order_of_ranks_is_not_enough),
+        cmocka_unit_test(ranks_send_what_the_formula_says),
+        cmocka_unit_test(steps_of_ranks_allocate_nothing),
+        cmocka_unit_test(a_failing_rank_stops_the_group),
+    };
+    return cmocka_run_group_tests_name("ranks", tests, setup, teardown);
+}
