@@ -18,8 +18,9 @@ static ls_status verify_operands(const ls_program *program, const ls_op *op,
     }
     for (int i = 0; i < LS_MAX_OUTPUTS; i++) {
         bool missing = op->outputs[i] == LS_NO_VALUE;
-        /* Which of the others an op has depends on how it is used; the first is there always. */
-        if (missing ? i == 0 : i >= definition->outputs || !exists(program, op->outputs[i]))
+        /* Which of the others an op has depends on how it is used; the first is always there. */
+        if (missing ? i == 0 && definition->outputs > 0
+                    : i >= definition->outputs || !exists(program, op->outputs[i]))
             return ls_fail(error, LS_INTERNAL, "program: %s (%s): output %d is %s", op->name,
                            ls_op_name(op->kind), i, missing ? "missing" : "not one of its own");
     }

@@ -170,7 +170,7 @@ static void run_step(const update *u, int step)
     write_floats(u, u->inputs.learning_rate, &learning_rate, 1);
     write_floats(u, u->inputs.correction1, &one_minus1, 1);
     write_floats(u, u->inputs.correction2_root, &root, 1);
-    ls_executor_run(u->executor, LS_SEGMENT_UPDATE, &fixed);
+    ls_executor_run(u->executor, LS_RUN_UPDATE, &fixed);
 }
 
 static float read_scalar(const update *u, ls_value_id id)

@@ -202,7 +202,7 @@ static void segments_follow_each_other(void **state)
     tiny_program_open(&tiny, "tiny-bert", true, 16);
     ls_program *program = tiny.assembly.program;
     program->ops[0].segment = LS_SEGMENT_UPDATE;
-    expect_refused(program, program->ops[1].name, "stands after its segment");
+    expect_refused(program, program->ops[1].name, "stands after the update");
     tiny_program_close(&tiny);
 }
 
