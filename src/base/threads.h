@@ -25,6 +25,18 @@ void ls_threads_run(ls_threads *threads, int64_t parts, ls_part_function functio
 /* Number of cores this process may run on (its affinity mask), at least 1. */
 int ls_core_count(void);
 
+/* Cores that a thread may run on. */
+typedef struct ls_cores {
+    uint64_t bits[16]; /* bit i of word w: core 64 w + i */
+} ls_cores;
+ls_cores ls_cores_own(void); /* of the calling thread */
+/* Group `part` of `parts` groups of neighbours; with fewer cores than parts, all of them. */
+ls_cores ls_cores_part(const ls_cores *all, int parts, int part);
+/* Keep the calling thread, or the threads that a pool has started, on these cores. Where the system
+ * refuses they stay where they are: only speed depends on it. */
+void ls_cores_bind(const ls_cores *cores);
+void ls_threads_bind(ls_threads *threads, const ls_cores *cores);
+
 /* Round to nearest, denormals flushed to zero (x86: MXCSR); returns the former state. */
 uint32_t ls_float_mode_enter(void);
 void ls_float_mode_leave(uint32_t former);

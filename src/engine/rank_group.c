@@ -8,7 +8,8 @@
 typedef struct rank {
     struct ls_rank_group *group;
     int index;
-    bool started;
+    bool started, bound;
+    ls_cores cores; /* where it runs, if bound */
     pthread_t thread;
     ls_comm *comm;
     ls_status status;
@@ -38,11 +39,25 @@ static void run_rank(rank *self)
     self->comm->operations->abort(self->comm);
 }
 
+/* On the caller's thread, which gets its cores back. */
+static void run_first(rank *self)
+{
+    if (!self->bound) {
+        run_rank(self);
+        return;
+    }
+    ls_cores former = ls_cores_own();
+    ls_cores_bind(&self->cores);
+    run_rank(self);
+    ls_cores_bind(&former);
+}
+
 static void *rank_main(void *argument)
 {
     rank *self = argument;
     ls_rank_group *group = self->group;
     long seen = 0;
+    if (self->bound) ls_cores_bind(&self->cores);
     pthread_mutex_lock(&group->mutex);
     for (;;) {
         while (group->task == seen && !group->stopping)
@@ -59,7 +74,7 @@ static void *rank_main(void *argument)
     return NULL;
 }
 
-ls_status ls_rank_group_new(ls_rank_group **out, int size, ls_error *error)
+ls_status ls_rank_group_new(ls_rank_group **out, int size, const ls_cores *cores, ls_error *error)
 {
     ls_rank_group *group = NULL;
     ls_status status;
@@ -73,6 +88,8 @@ ls_status ls_rank_group_new(ls_rank_group **out, int size, ls_error *error)
     for (int i = 0; i < size; i++) {
         rank *one = &group->ranks[i];
         *one = (rank){.group = group, .index = i, .comm = group->comms[i]};
+        one->bound = cores != NULL;
+        if (cores) one->cores = cores[i];
         if (i == 0) continue;
         if (pthread_create(&one->thread, NULL, rank_main, one) != 0) {
             status = ls_fail(error, LS_NO_MEMORY, "cannot start rank %d of %d", i, size);
@@ -125,7 +142,7 @@ ls_status ls_rank_group_run(ls_rank_group *group, ls_rank_function function, voi
     group->task++;
     pthread_cond_broadcast(&group->changed);
     pthread_mutex_unlock(&group->mutex);
-    run_rank(&group->ranks[0]);
+    run_first(&group->ranks[0]);
     pthread_mutex_lock(&group->mutex);
     while (group->busy)
         pthread_cond_wait(&group->changed, &group->mutex);

@@ -3,12 +3,15 @@
 #define LS_ENGINE_RANK_GROUP_H
 
 #include "base/status.h"
+#include "base/threads.h"
 #include "comm/comm.h"
 
 typedef struct ls_rank_group ls_rank_group;
 
-/* `size` ranks; rank 0 is the caller's thread. */
-ls_status ls_rank_group_new(ls_rank_group **out, int size, ls_error *error) LS_MUST_CHECK;
+/* `size` ranks; rank 0 is the caller's thread. `cores`: [size] where each rank's thread runs (the
+ * caller's while it is in ls_rank_group_run); NULL: anywhere. */
+ls_status ls_rank_group_new(ls_rank_group **out, int size, const ls_cores *cores,
+                            ls_error *error) LS_MUST_CHECK;
 void ls_rank_group_free(ls_rank_group *group); /* NULL is allowed */
 int ls_rank_group_size(const ls_rank_group *group);
 ls_comm *ls_rank_group_comm(ls_rank_group *group, int rank);

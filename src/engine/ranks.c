@@ -36,6 +36,23 @@ static ls_status connect(void *context, int rank, ls_error *error)
     return ls_trainer_connect(ranks->trainers[rank], ls_rank_group_comm(ranks->group, rank), error);
 }
 
+/* Each device on cores of its own, where there are enough. */
+static ls_status new_group(ls_ranks *ranks, const ls_ranks_options *options, ls_error *error)
+{
+    int count = options->count;
+    ls_cores all = ls_cores_own(), *cores = NULL;
+    if (count == 1 || count * ls_cpu_device_threads(options->devices[0]) > ls_core_count())
+        return ls_rank_group_new(&ranks->group, count, NULL, error);
+    LS_TRY(LS_NEW(cores, count, "ranks", error));
+    for (int rank = 0; rank < count; rank++) {
+        cores[rank] = ls_cores_part(&all, count, rank);
+        ls_threads_bind(ls_cpu_device_pool(options->devices[rank]), &cores[rank]);
+    }
+    ls_status status = ls_rank_group_new(&ranks->group, count, cores, error);
+    ls_free(cores);
+    return status;
+}
+
 ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options, ls_error *error)
 {
     ls_ranks *ranks = NULL;
@@ -47,7 +64,7 @@ ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options, ls_error
     LS_TRY_GOTO(status, LS_NEW(ranks->evaluators, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->results, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->notes, options->count, "ranks", error), fail);
-    LS_TRY_GOTO(status, ls_rank_group_new(&ranks->group, options->count, error), fail);
+    LS_TRY_GOTO(status, new_group(ranks, options, error), fail);
     for (int rank = 0; rank < options->count; rank++)
         LS_TRY_GOTO(status, new_rank(ranks, options, rank, error), fail);
     if (options->count > 1)

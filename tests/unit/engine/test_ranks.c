@@ -362,7 +362,7 @@ static void a_failing_rank_stops_the_group(void **state)
     for (int failing = -1; failing < GROUP; failing++) {
         ls_error error = {0};
         group_run run = {.failing = -1};
-        assert_ok(ls_rank_group_new(&run.group, GROUP, &error), error);
+        assert_ok(ls_rank_group_new(&run.group, GROUP, NULL, &error), error);
         assert_int_equal(ls_rank_group_size(run.group), GROUP);
         for (int i = 0; i < 10; i++)
             assert_ok(ls_rank_group_run(run.group, meet, &run, &error), error);
@@ -385,6 +385,41 @@ static void a_failing_rank_stops_the_group(void **state)
     }
 }
 
+/* --- cores ------------------------------------------------------------------------------------ */
+
+static ls_status note_cores(void *context, int rank, ls_error *error)
+{
+    (void)error;
+    ((ls_cores *)context)[rank] = ls_cores_own();
+    return LS_OK;
+}
+
+static void each_rank_stays_on_its_cores(void **state)
+{
+    (void)state;
+    enum { RANKS = 2 };
+    ls_error error;
+    ls_rank_group *group;
+    ls_cores cores[RANKS], seen[RANKS];
+    const ls_cores all = ls_cores_own();
+    for (int rank = 0; rank < RANKS; rank++)
+        cores[rank] = ls_cores_part(&all, RANKS, rank);
+    assert_ok(ls_rank_group_new(&group, RANKS, cores, &error), error);
+    for (int i = 0; i < 3; i++) {
+        assert_ok(ls_rank_group_run(group, note_cores, seen, &error), error);
+        assert_memory_equal(seen, cores, sizeof cores);
+        /* The caller has all of them again. */
+        const ls_cores after = ls_cores_own();
+        assert_memory_equal(&after, &all, sizeof all);
+    }
+    ls_rank_group_free(group);
+    assert_ok(ls_rank_group_new(&group, RANKS, NULL, &error), error);
+    assert_ok(ls_rank_group_run(group, note_cores, seen, &error), error);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_memory_equal(&seen[rank], &all, sizeof all);
+    ls_rank_group_free(group);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -393,6 +428,7 @@ int main(void)
         cmocka_unit_test(ranks_send_what_the_formula_says),
         cmocka_unit_test(steps_of_ranks_allocate_nothing),
         cmocka_unit_test(a_failing_rank_stops_the_group),
+        cmocka_unit_test(each_rank_stays_on_its_cores),
     };
     return cmocka_run_group_tests_name("ranks", tests, setup, teardown);
 }

@@ -1,0 +1,47 @@
+# Several devices train to the file that one device trains to; what they cannot do is refused by name.
+source "$SOURCE/tests/cli/common.bash"
+fresh_model
+write_reviews train.tsv 70 1
+train=("$LOCKSTEP" train --model model --train train.tsv --epochs 2 --threads 1 --quiet)
+
+expect 0 "${train[@]}" --output single
+for devices in 1 2 3 8; do
+    expect 0 "${train[@]}" --output out --strategy ddp --devices "$devices" --bucket-size 16KiB
+    cmp single/model.safetensors out/model.safetensors || fail "$devices devices train another model"
+    grep -qF '"devices": {"value": '"$devices," out/run.json || fail "run.json does not say $devices devices"
+done
+# The former run's folder is taken by a run on other devices.
+expect 0 "${train[@]}" --output single --strategy ddp --devices 2 --samples-per-pass 3
+cmp single/model.safetensors out/model.safetensors || fail "passes of 3 samples train another model"
+rm -r out
+
+# More devices than cores take turns, and say so.
+expect 0 "$LOCKSTEP" train --model model --train train.tsv --output out --max-steps 1 --strategy ddp --devices 2 \
+    --threads "$(nproc)" --quiet
+[[ $(nproc) -eq 1 ]] || says err.txt "2 devices of $(nproc) threads on $(nproc) cores: they take turns"
+rm -r out
+
+expect 0 "$LOCKSTEP" plan --model model --strategy ddp --devices 2 --batch-size 8 --print
+says out.txt "exchange exchange_gradients(roots) bucket=0"
+expect 0 "$LOCKSTEP" plan --model model --print
+! grep -q exchange_gradients out.txt || fail "one device exchanges gradients"
+
+refused 2 "--devices 9 is more than the 8 leaves of a batch (32 samples, --leaf-size 4): use --leaf-size 3" \
+    --strategy ddp --devices 9 --train train.tsv
+refused 2 "--devices: 2 devices with --strategy single, which runs on one" --devices 2 --train train.tsv
+refused 2 "--bucket-size" --strategy ddp --devices 2 --bucket-size 0 --train train.tsv
+for command in "evaluate --data train.tsv" predict; do
+    for setting in "--devices 2" "--strategy ddp" "--bucket-size 1MiB"; do
+        # shellcheck disable=SC2086
+        expect 2 "$LOCKSTEP" $command --model model $setting
+        says err.txt "${command%% *} has no ${setting%% *}"
+    done
+done
+expect 2 "$LOCKSTEP" launch --processes 2 -- train
+says err.txt "launch"
+# Diverges on all devices at the same step, with one device's words.
+diverge=(--learning-rate 1e6 --weight-decay 1e6 --weight-decay-all --max-grad-norm 0 --max-steps 40)
+expect 5 "${train[@]}" --output out "${diverge[@]}"
+cp err.txt single.txt
+expect 5 "${train[@]}" --output out "${diverge[@]}" --strategy ddp --devices 3
+grep '^lockstep: step' single.txt | grep -qxFf - err.txt || { cat single.txt err.txt && fail "other words"; }
