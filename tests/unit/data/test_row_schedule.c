@@ -182,6 +182,109 @@ static void sums_follow_the_tree_whatever_the_passes(void **state)
     ls_row_scheduler_free(scheduler);
 }
 
+/* --- several ranks of one batch --------------------------------------------------------------- */
+
+enum { MOST_RANKS = 8, MOST_ROOTS = 64 };
+
+/* The rank's tokens of the whole batch, in passes; states[i] is what gradient row i then holds. */
+static void run_rank(ls_row_scheduler *scheduler, const step *made, int ranks, int rank,
+                     int samples_per_pass, row_state *states)
+{
+    ls_tree_range range = ls_tree_rank_range(made->range.total, ranks, rank);
+    int sample = (int)range.begin * made->leaf_size, end = (int)range.end * made->leaf_size;
+    if (end > made->samples) end = made->samples;
+    int begin_token = sample ? made->sample_end[sample - 1] : 0, first_token = begin_token;
+    int end_token = end ? made->sample_end[end - 1] : 0;
+    ls_row_scheduler_start(scheduler, range, made->tokens, made->row, made->leaf, begin_token,
+                           end_token);
+    for (; sample < end; sample += samples_per_pass) {
+        int last = sample + samples_per_pass < end ? sample + samples_per_pass : end;
+        int token_end = made->sample_end[last - 1];
+        ls_row_schedule pass = ls_row_scheduler_pass(scheduler, token_end);
+        for (int32_t entry = 0; entry < pass.rows; entry++)
+            run_row(&pass, entry, first_token, &states[pass.gradient_row[entry]]);
+        first_token = token_end;
+    }
+}
+
+/* Of one gradient row: the present roots' sums, from the ranks' first slots, added along the tree.
+ */
+static uint64_t sum_over_ranks(const step *made, const ls_tree_root *roots, int count,
+                               const uint8_t *present, row_state states[][TABLE_ROWS], int row)
+{
+    ls_tree_range whole = made->range;
+    ls_tree_stack stack = {0};
+    uint64_t open[SLOTS];
+    int top = 0, taken[MOST_RANKS] = {0};
+    for (int i = 0; i < count; i++) {
+        if (!present[i]) continue;
+        int next = i + 1;
+        while (next < count && !present[next])
+            next++;
+        open[top++] = states[roots[i].rank][row].slots[taken[roots[i].rank]++];
+        int merges =
+            ls_tree_push(&stack, whole, roots[i].last, next < count ? roots[next].first : -1);
+        for (; merges > 0; merges--, top--)
+            open[top - 2] = mix(open[top - 2] + 5, open[top - 1]);
+    }
+    assert_int_equal(top, 1);
+    /* Nothing but present roots lies in the slots. */
+    for (int rank = 0; rank < MOST_RANKS; rank++)
+        assert_int_equal(states[rank][row].used, taken[rank]);
+    return open[0];
+}
+
+static void check_ranks(ls_row_scheduler *scheduler, const step *made, int ranks,
+                        int samples_per_pass)
+{
+    static row_state states[MOST_RANKS][TABLE_ROWS];
+    static uint8_t present[TABLE_ROWS * MOST_ROOTS], again[TABLE_ROWS * MOST_ROOTS];
+    ls_tree_root roots[MOST_ROOTS];
+    int32_t root_of_leaf[MAX_TOKENS];
+    const int32_t *touched = NULL;
+    int32_t rows = 0;
+    int count = ls_tree_roots(made->range.total, ranks, roots, MOST_ROOTS);
+    assert_in_range(count, 1, MOST_ROOTS);
+    for (int i = 0; i < count; i++)
+        for (int64_t leaf = roots[i].first; leaf <= roots[i].last; leaf++)
+            root_of_leaf[leaf] = i;
+    memset(states, 0, sizeof states);
+    for (int rank = 0; rank < ranks; rank++) {
+        run_rank(scheduler, made, ranks, rank, samples_per_pass, states[rank]);
+        /* The same rows and the same presence on all ranks. */
+        int32_t own_rows = ls_row_scheduler_touched(scheduler, &touched);
+        assert_true(rank == 0 || own_rows == rows);
+        rows = own_rows;
+        ls_row_scheduler_presence(scheduler, root_of_leaf, count, rank ? again : present);
+        if (rank) assert_memory_equal(again, present, (size_t)(rows * count));
+    }
+    for (int32_t row = 0; row < rows; row++) {
+        uint64_t wanted[64];
+        assert_int_equal(roots_of(made, touched[row], 10, 0, wanted), 1);
+        assert_true(sum_over_ranks(made, roots, count, present + row * count, states, (int)row) ==
+                    wanted[0]);
+    }
+}
+
+static void ranks_of_a_batch_make_one_tree(void **state)
+{
+    (void)state;
+    static step made;
+    ls_error error;
+    ls_row_scheduler *scheduler = NULL;
+    uint32_t counter = 100000;
+    assert_ok(ls_row_scheduler_new(&scheduler, TABLE_ROWS, MAX_TOKENS, &error), error);
+    for (int round = 0; round < 60; round++) {
+        static const int row_counts[] = {1, 2, 10, 300};
+        int leaf_size = 1 + (int)draw(&counter, 5), samples = 1 + (int)draw(&counter, 70);
+        int leaves = (samples + leaf_size - 1) / leaf_size, rows = row_counts[draw(&counter, 4)];
+        make_step(&made, &counter, 0, leaves, samples, leaf_size, 10, rows);
+        for (int ranks = 1; ranks <= MOST_RANKS; ranks++)
+            check_ranks(scheduler, &made, ranks, 1 + (int)draw(&counter, 9));
+    }
+    ls_row_scheduler_free(scheduler);
+}
+
 static void a_step_without_tokens_touches_nothing(void **state)
 {
     (void)state;
@@ -203,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_follow_the_tree_whatever_the_passes),
+        cmocka_unit_test(ranks_of_a_batch_make_one_tree),
         cmocka_unit_test(a_step_without_tokens_touches_nothing),
     };
     return cmocka_run_group_tests_name("row schedule", tests, NULL, NULL);
