@@ -75,6 +75,20 @@ static void find_limits(ls_assembly *assembly, const ls_assembly_options *option
     };
 }
 
+/* A tree that no kernel's stack holds, or one that takes too long to cut for every size of batch.
+ */
+static ls_status check_leaves(const ls_assembly_options *options, ls_error *error)
+{
+    int64_t leaves = (options->batch_size + options->leaf_size - 1) / options->leaf_size;
+    int64_t most = options->ranks > 1 ? 1 << 14 : 1 << 19;
+    if (!options->training || leaves <= most) return LS_OK;
+    return ls_fail(error, LS_USAGE,
+                   "a batch of %lld samples has %lld leaves of %lld: at most %lld are summed%s, "
+                   "raise --leaf-size or lower --batch-size",
+                   (long long)options->batch_size, (long long)leaves, (long long)options->leaf_size,
+                   (long long)most, options->ranks > 1 ? " over several devices" : "");
+}
+
 ls_status ls_assembly_make(ls_assembly *assembly, const ls_assembly_options *options,
                            const ls_device *device, ls_error *error)
 {
@@ -91,6 +105,7 @@ ls_status ls_assembly_make(ls_assembly *assembly, const ls_assembly_options *opt
                        "a step of %lld samples of up to %lld tokens is more than Lockstep can "
                        "count: lower --batch-size or --max-length",
                        (long long)options->batch_size, (long long)options->longest_row);
+    LS_TRY(check_leaves(options, error));
     find_limits(assembly, options);
     ls_status status;
     LS_TRY_GOTO(status, ls_program_new(&assembly->program, ls_op_definitions, error), fail);
