@@ -109,7 +109,8 @@ test: all tests $(BUILD)/CTestTestfile.cmake
 # --- what the checks against PyTorch look through ---------------------------------------------------
 $(BUILD)/peers/%: tests/peers/%.c $(BUILD)/liblockstep.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d $(LDFLAGS) -o $@ \
+	    $(filter %.c %.a,$^) $(LDLIBS)
 
 peers: all $(PEER_PROGRAMS)
 
@@ -136,7 +137,8 @@ $(BUILD)/fuzz/obj/%.o: src/%.c Makefile
 
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_OBJECTS)
 	@mkdir -p $(@D)
-	clang $(CPPFLAGS) $(FUZZ_FLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d -o $@ $^ $(LDLIBS)
+	clang $(CPPFLAGS) $(FUZZ_FLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d -o $@ \
+	    $(filter %.c %.o,$^) $(LDLIBS)
 
 fuzz: $(FUZZ_PROGRAMS)
 

@@ -180,18 +180,18 @@ fail:
     return status;
 }
 
-/* A former run's files go, the first of this run's appear; or, if the disk is full, none. */
+/* In an order in which a full disk does not take a former run's model along. */
 ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources, ls_error *error)
 {
     const char *output = run->session.options->output;
     run->sources = sources;
-    LS_TRY(ls_output_clear(output, error));
-    ls_status status = ls_metrics_open(&run->metrics, output, false, error);
-    if (status == LS_OK) status = ls_training_run_record(run, false, error);
+    LS_TRY(ls_training_run_record(run, false, error));
+    ls_status status = ls_output_clear(output, "run.json", error);
+    if (status == LS_OK) status = ls_metrics_open(&run->metrics, output, false, error);
     if (status == LS_OK)
         run->made_output = 0;
     else
-        (void)ls_output_clear(output, NULL);
+        (void)ls_output_clear(output, NULL, NULL);
     return status;
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 
-enum { WRITER_BUFFER_BYTES = 1 << 20 };
+enum { WRITER_BUFFER_BYTES = 1 << 16 };
 
 static ls_status fail_errno(ls_error *error, const char *action, const char *path)
 {

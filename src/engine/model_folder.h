@@ -44,8 +44,8 @@ ls_status ls_output_check(const char *path, const char *model, size_t *made,
                           ls_error *error) LS_MUST_CHECK;
 /* Remove what ls_output_check made, as far as it is empty. */
 void ls_output_unmake(const char *path, size_t made);
-/* Remove what a former run left, just before the new one starts. */
-ls_status ls_output_clear(const char *path, ls_error *error);
+/* Remove what a run has written, but for the file named `kept` (NULL: all of it). */
+ls_status ls_output_clear(const char *path, const char *kept, ls_error *error);
 
 /* config.json, the tokenizer's files and, last, model.safetensors: what Transformers loads; none of
  * them if one fails. */

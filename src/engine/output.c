@@ -80,7 +80,9 @@ static ls_status look_through(const char *path, char *foreign, bool *empty, bool
     return LS_OK;
 }
 
-static ls_status remove_files(const char *path, bool (*which)(const char *name), ls_error *error)
+/* Remove the files that `which` is true of, but for the one named `kept`. */
+static ls_status remove_files(const char *path, bool (*which)(const char *name), const char *kept,
+                              ls_error *error)
 {
     ls_status status = LS_OK;
     DIR *folder = opendir(path);
@@ -88,17 +90,17 @@ static ls_status remove_files(const char *path, bool (*which)(const char *name),
         return ls_fail(error, LS_IO, "%s: cannot read the output folder: %s", path,
                        strerror(errno));
     for (const struct dirent *entry; status == LS_OK && (entry = readdir(folder));)
-        if (which(entry->d_name) && unlinkat(dirfd(folder), entry->d_name, 0) != 0 &&
-            errno != ENOENT)
+        if (which(entry->d_name) && !(kept && strcmp(entry->d_name, kept) == 0) &&
+            unlinkat(dirfd(folder), entry->d_name, 0) != 0 && errno != ENOENT)
             status = ls_fail(error, LS_IO, "%s/%s: cannot remove the file: %s", path, entry->d_name,
                              strerror(errno));
     closedir(folder);
     return status;
 }
 
-ls_status ls_output_clear(const char *path, ls_error *error)
+ls_status ls_output_clear(const char *path, const char *kept, ls_error *error)
 {
-    return remove_files(path, is_written_by_a_run, error);
+    return remove_files(path, is_written_by_a_run, kept, error);
 }
 
 static void cut_last_name(char *path)
@@ -245,6 +247,6 @@ ls_status ls_output_write_model(const char *path, const ls_model_folder *from,
     return LS_OK;
 fail:
     /* Weights without their configuration, or the reverse, are no model. */
-    (void)remove_files(path, is_of_a_model, NULL);
+    (void)remove_files(path, is_of_a_model, NULL, NULL);
     return status;
 }
