@@ -6,11 +6,12 @@
  *     options.model = "all-MiniLM-L6-v2";
  *     options.train = "train.tsv";
  *     options.output = "trained";
- *     if (ls_train(&options, NULL, NULL, &error) != LS_OK) puts(error.text);
+ *     if (ls_train(&options, NULL, NULL, NULL, &error) != LS_OK) puts(error.text);
  *
  * Functions return a status and fill the caller's ls_error when it is not LS_OK. The library never
- * prints, exits or aborts, and keeps no global state but its memory counter. Calls on different
- * objects may run on different threads. */
+ * prints, exits or aborts. Its only global state is a memory counter and the allocator that it
+ * gives to the JSON library (jansson), for the whole process. Calls on different objects may run on
+ * different threads. */
 #ifndef LOCKSTEP_H
 #define LOCKSTEP_H
 

@@ -9,8 +9,8 @@
 enum { LS_SAMPLES_ALL = 0, LS_SAMPLES_AUTO = -1 };
 
 /* Text is borrowed and must outlive the call that takes the options. Fill with ls_options_default,
- * then set fields, or set them by name with ls_options_set, which also notes where a value came
- * from. Names and defaults follow the Hugging Face Trainer where it has the thing. */
+ * then set fields, or set them by name with ls_options_set. Names and defaults follow the Hugging
+ * Face Trainer where it has the thing. */
 typedef struct ls_options {
     /* Files. */
     const char *model;       /* a Hugging Face model folder */

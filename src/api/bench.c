@@ -41,6 +41,8 @@ static ls_status find_peak(step_bench *bench, ls_error *error)
 {
     const ls_model_config *config = &bench->run.session.folder.config;
     const ls_op_kind kinds[] = {LS_OP_LINEAR, LS_OP_LINEAR_INPUT_GRADIENT, LS_OP_WEIGHT_GRADIENT};
+    /* The run has what its budget allows; the products are measured beside it. */
+    bench->run.session.device->budget = 0;
     for (int i = 0; i < 3; i++) {
         ls_product product = {.kind = kinds[i],
                               .tokens = bench->tokens / bench->steps,
@@ -164,7 +166,7 @@ ls_status ls_bench_gemm_text(const ls_options *options, char **out, ls_error *er
     ls_session session = {.options = options};
     ls_text text = {0};
     LS_TRY(ls_options_check(options, LS_COMMAND_BENCH_GEMM, error));
-    LS_TRY(ls_session_open_devices(&session, error));
+    LS_TRY(ls_session_open_devices(&session, 1, error));
     ls_status status = bench_products(session.device, &text, error);
     ls_session_close(&session);
     if (status != LS_OK) ls_text_deinit(&text);

@@ -46,10 +46,10 @@ ls_status ls_classifier_open(ls_classifier **out, const ls_options *options, ls_
                 ls_session_open(&c->session, &c->options, NULL, LS_COMMAND_PREDICT, 0, error),
                 fail);
     LS_TRY_GOTO(status, ls_session_need_head(&c->session, error), fail);
-    LS_TRY_GOTO(
-        status,
-        ls_inference_open(&c->inference, &c->session, PASS_SAMPLES, c->session.max_length, error),
-        fail);
+    LS_TRY_GOTO(status,
+                ls_inference_open(&c->inference, &c->session, PASS_SAMPLES, INT32_MAX,
+                                  c->session.max_length, error),
+                fail);
     LS_TRY_GOTO(status, allocate_batch(c, error), fail);
     *out = c;
     return LS_OK;

@@ -112,11 +112,10 @@ static ls_status run_command(const ls_options *options, const ls_callbacks *call
     LS_TRY_GOTO(status, ls_session_need_head(&session, error), done);
     LS_TRY_GOTO(status,
                 ls_session_dataset(&session, &dataset, options->data, evaluate, NULL, error), done);
-    int64_t samples = options->batch_size;
-    if (samples > (int64_t)ls_dataset_count(dataset)) samples = ls_dataset_count(dataset);
-    LS_TRY_GOTO(
-        status,
-        ls_inference_open(&inference, &session, samples, ls_dataset_longest(dataset), error), done);
+    LS_TRY_GOTO(status,
+                ls_inference_open(&inference, &session, options->batch_size,
+                                  ls_dataset_count(dataset), ls_dataset_longest(dataset), error),
+                done);
     status = run_file(&session, &inference, dataset, evaluate, error);
 done:
     ls_inference_close(&inference);

@@ -13,8 +13,8 @@ static ls_status assemble(ls_inference *inference, ls_session *session, int64_t 
                                    .leaf_size = 1,
                                    .samples_per_pass = samples,
                                    .longest_row = longest_row};
-    bool fixed = session->options->samples_per_pass > 0;
-    if (fixed) options.samples_per_pass = session->options->samples_per_pass;
+    int64_t asked = session->options->samples_per_pass;
+    bool fixed = asked != LS_SAMPLES_AUTO;
     for (;;) {
         LS_TRY(ls_assembly_make(&inference->assembly, &options, device, error));
         int64_t bytes = ls_plan_total(&inference->assembly.plan);
@@ -31,9 +31,12 @@ static ls_status assemble(ls_inference *inference, ls_session *session, int64_t 
     }
 }
 
-ls_status ls_inference_open(ls_inference *inference, ls_session *session, int64_t samples,
-                            int64_t longest_row, ls_error *error)
+ls_status ls_inference_open(ls_inference *inference, ls_session *session, int64_t usual_samples,
+                            int64_t most_samples, int64_t longest_row, ls_error *error)
 {
+    int64_t asked = session->options->samples_per_pass;
+    int64_t samples = asked > 0 ? asked : usual_samples;
+    if (samples > most_samples) samples = most_samples;
     ls_status status;
     *inference = (ls_inference){.classes = (int32_t)session->folder.head_classes};
     ls_parameters_notes notes = {0};

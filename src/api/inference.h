@@ -12,10 +12,12 @@ typedef struct ls_inference {
     int32_t classes;
 } ls_inference;
 
-/* For passes of up to `samples` rows of up to `longest_row` tokens. Refused, with the numbers,
- * where the device's budget does not allow it. */
-ls_status ls_inference_open(ls_inference *inference, ls_session *session, int64_t samples,
-                            int64_t longest_row, ls_error *error) LS_MUST_CHECK;
+/* For passes of as many rows as options->samples_per_pass says, `usual_samples` where it says none,
+ * at most `most_samples`; rows of up to `longest_row` tokens. With auto, passes are halved until
+ * they fit the device's budget; what does not fit is refused with the numbers. */
+ls_status ls_inference_open(ls_inference *inference, ls_session *session, int64_t usual_samples,
+                            int64_t most_samples, int64_t longest_row,
+                            ls_error *error) LS_MUST_CHECK;
 void ls_inference_close(ls_inference *inference); /* safe on an all-zero one */
 
 #endif

@@ -8,26 +8,34 @@
 #include "base/alloc.h"
 #include "base/threads.h"
 
-ls_status ls_session_open_devices(ls_session *session, ls_error *error)
+ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error)
 {
     const ls_options *options = session->options;
     int cores = ls_core_count();
     int64_t threads = options->threads;
     if (threads == 0) {
-        threads = cores / options->devices;
+        threads = cores / count;
         if (threads < 1) threads = 1;
     }
-    if (options->devices * threads > cores)
-        ls_session_message(session, "%lld devices of %lld thread%s on %d core%s: they take turns",
-                           (long long)options->devices, (long long)threads, threads == 1 ? "" : "s",
-                           cores, cores == 1 ? "" : "s");
-    LS_TRY(LS_NEW(session->devices, options->devices, "devices", error));
-    for (; session->device_count < options->devices; session->device_count++)
+    if (count * threads > cores)
+        ls_session_message(session, "%d device%s of %lld thread%s on %d core%s: they take turns",
+                           count, count == 1 ? "" : "s", (long long)threads,
+                           threads == 1 ? "" : "s", cores, cores == 1 ? "" : "s");
+    LS_TRY(LS_NEW(session->devices, count, "devices", error));
+    for (; session->device_count < count; session->device_count++)
         LS_TRY(ls_cpu_device_new(&session->devices[session->device_count], (int)threads,
                                  options->device_memory, error));
     session->device = session->devices[0];
-    if (options->devices == 1) return LS_OK;
-    return ls_threads_new(&session->reading_threads, cores, error);
+    if (count == 1) return LS_OK;
+    int64_t all = count * threads;
+    return ls_threads_new(&session->reading_threads, all < cores ? (int)all : cores, error);
+}
+
+/* Only training is spread over devices. */
+static int device_count(const ls_options *options, unsigned command)
+{
+    const unsigned spread = LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP;
+    return command & spread ? (int)options->devices : 1;
 }
 
 ls_status ls_session_open(ls_session *session, const ls_options *options,
@@ -38,7 +46,8 @@ ls_status ls_session_open(ls_session *session, const ls_options *options,
     ls_status status;
     *session = (ls_session){.options = options, .callbacks = callbacks ? callbacks : &silent};
     LS_TRY(ls_options_check(options, command, error));
-    LS_TRY_GOTO(status, ls_session_open_devices(session, error), fail);
+    LS_TRY_GOTO(status, ls_session_open_devices(session, device_count(options, command), error),
+                fail);
     LS_TRY_GOTO(status, ls_model_folder_open(&session->folder, options->model, error), fail);
     int64_t fallback = default_length ? default_length : session->folder.max_length;
     LS_TRY_GOTO(status,
@@ -93,6 +102,21 @@ static bool report_reading(void *context, uint64_t rows, uint64_t bytes, uint64_
     return !callbacks->should_stop || !callbacks->should_stop(callbacks->context);
 }
 
+/* The second text of a pair has token type 1. */
+static ls_status check_pairs(const ls_session *session, ls_dataset **dataset, ls_error *error)
+{
+    const char *pair = ls_dataset_text_pair_column(*dataset);
+    if (!pair || session->folder.config.type_vocab_size != 1) return LS_OK;
+    ls_status status =
+        ls_fail(error, LS_INVALID,
+                "%s: column %s makes pairs of texts, but the model knows one token type only "
+                "(type_vocab_size in %s is 1): name one column with --text-column",
+                ls_dataset_path(*dataset), pair, session->folder.config.path);
+    ls_dataset_free(*dataset);
+    *dataset = NULL;
+    return status;
+}
+
 ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *path,
                              bool need_labels, const char *cache_folder, ls_error *error)
 {
@@ -118,6 +142,7 @@ ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *
         .progress_context = &r,
     };
     LS_TRY(ls_dataset_open(out, &reading_options, error));
+    LS_TRY(check_pairs(session, out, error));
     uint64_t skipped = ls_dataset_skipped(*out);
     if (skipped)
         ls_session_message(session, "%s: %llu bad row%s left out", path,

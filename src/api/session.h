@@ -13,7 +13,7 @@ typedef struct ls_session {
     ls_device **devices;           /* [device_count] */
     int device_count;
     ls_device *device;           /* the first one */
-    ls_threads *reading_threads; /* all cores, where a device has only some; NULL else */
+    ls_threads *reading_threads; /* as many as all devices have; NULL: the one device's */
     ls_model_folder folder;
     ls_labels *labels; /* of the model's head, or empty */
     int64_t max_length;
@@ -24,8 +24,8 @@ typedef struct ls_session {
 ls_status ls_session_open(ls_session *session, const ls_options *options,
                           const ls_callbacks *callbacks, unsigned command, int64_t default_length,
                           ls_error *error) LS_MUST_CHECK;
-/* The devices alone, as the options say. */
-ls_status ls_session_open_devices(ls_session *session, ls_error *error) LS_MUST_CHECK;
+/* `count` devices alone, with the threads that the options say. */
+ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error) LS_MUST_CHECK;
 void ls_session_close(ls_session *session); /* safe on an all-zero one and twice */
 
 /* LS_USAGE unless the model has a classification head to evaluate or predict with. */

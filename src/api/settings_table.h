@@ -46,13 +46,13 @@
       "stop after this many steps, whatever --epochs says; -1: as many as the epochs have") \
     X("batch-size", batch_size, INTEGER, RUN | INFER, 0, "32", 1, 1 << 20, \
       "samples of a step, over all devices together") \
-    X("leaf-size", leaf_size, INTEGER, RUN, 0, "4", 1, 1 << 20, \
+    X("leaf-size", leaf_size, INTEGER, RUN | INFER, 0, "4", 1, 1 << 20, \
       "consecutive samples summed as one chain; unlike threads, passes and devices it changes the bits") \
     X("samples-per-pass", samples_per_pass, SAMPLES, RUN | INFER, 0, "auto", 1, 1 << 20, \
       "samples in a device's memory at once: a number, all, or auto (what --device-memory allows)") \
     X("max-length", max_length, INTEGER, RUN | INFER | LS_COMMAND_TOKENIZE, 0, "0", 0, 1 << 20, \
-      "tokens of a text, special ones included; longer ones are cut; 0: the length written with " \
-      "the model, else 128 (tokenize: no limit)") \
+      "tokens of a text, special ones included; longer ones are cut; 0: 128 to train, the length " \
+      "written with the model to evaluate and predict, no limit to tokenize") \
     X("seed", seed, INTEGER, RUN, 0, "42", 0, 9223372036854775807.0, \
       "of the order of rows, the dropout and the new weights") \
     X("learning-rate", learning_rate, NUMBER, RUN, 0, "5e-05", 0, 1e6, \

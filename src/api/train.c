@@ -51,7 +51,8 @@ ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
         LS_TRY(ls_ranks_step(run->ranks, run->report.steps + 1, batch, &result, error));
         run->report.steps++;
         LS_TRY(report_step(run, batch, &result, ls_seconds() - start, error));
-        if (callbacks->should_stop && callbacks->should_stop(callbacks->context)) {
+        bool more_steps = run->report.steps < run->total_steps;
+        if (more_steps && callbacks->should_stop && callbacks->should_stop(callbacks->context)) {
             run->report.stopped = true;
             return LS_OK;
         }
@@ -92,6 +93,7 @@ ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
                    const ls_sources *sources, ls_train_report *report, ls_error *error)
 {
     ls_training_run run;
+    if (report) *report = (ls_train_report){0};
     LS_TRY(ls_training_run_open(&run, options, callbacks, LS_COMMAND_TRAIN, error));
     ls_status status = train(&run, sources, error);
     if (report) *report = run.report;

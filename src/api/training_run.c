@@ -64,7 +64,7 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
 }
 
 /* Every rank of a full batch has work to do. */
-static ls_status check_leaves(const ls_run_memory_options *memory, ls_error *error)
+ls_status ls_training_check_leaves(const ls_run_memory_options *memory, ls_error *error)
 {
     int64_t batch = memory->training.batch_size, leaf = memory->training.leaf_size;
     int64_t leaves = (batch + leaf - 1) / leaf;
@@ -83,7 +83,7 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
     ls_run_memory_options memory =
         ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
                                    run->validation, run->test);
-    LS_TRY(check_leaves(&memory, error));
+    LS_TRY(ls_training_check_leaves(&memory, error));
     LS_TRY(ls_run_programs_make(&run->programs, &memory, run->session.device, error));
     LS_TRY(ls_parameters_check(&run->programs.training, run->session.folder.weights, error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;

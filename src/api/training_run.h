@@ -44,6 +44,9 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                                  const ls_dataset *validation,
                                                  const ls_dataset *test);
 
+/* LS_USAGE if a full batch has fewer leaves than there are ranks. */
+ls_status ls_training_check_leaves(const ls_run_memory_options *memory,
+                                   ls_error *error) LS_MUST_CHECK;
 /* All steps, with an evaluation after each epoch and at the end. */
 ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
 /* Evaluate, report, and add a line to metrics.jsonl. */

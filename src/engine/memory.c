@@ -76,13 +76,13 @@ ls_status ls_run_programs_make(ls_run_programs *programs, const ls_run_memory_op
     int64_t states = programs->training.plan.bytes[LS_PLAN_PARAMETERS] +
                      programs->training.plan.bytes[LS_PLAN_GRADIENTS] +
                      programs->training.plan.bytes[LS_PLAN_OPTIMIZER_STATE];
+    int64_t pass = programs->training.samples_per_pass;
     ls_run_programs_deinit(programs);
     return ls_fail(error, LS_NO_MEMORY,
                    "the run needs %lld bytes of device memory with %lld samples a pass (%lld of "
                    "them for parameters, gradients and optimizer state), --device-memory allows "
                    "%lld: raise it%s",
-                   (long long)bytes, (long long)training.samples_per_pass, (long long)states,
-                   (long long)device->budget,
+                   (long long)bytes, (long long)pass, (long long)states, (long long)device->budget,
                    automatic ? " or lower --max-length" : " or lower --samples-per-pass");
 }
 

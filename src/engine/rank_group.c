@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "base/alloc.h"
+#include "base/threads.h"
 
 typedef struct rank {
     struct ls_rank_group *group;
@@ -33,7 +34,9 @@ struct ls_rank_group {
 static void run_rank(rank *self)
 {
     ls_rank_group *group = self->group;
+    uint32_t former = ls_float_mode_enter(); /* scalars are computed outside the pool too */
     self->status = group->function(group->context, self->index, &self->error);
+    ls_float_mode_leave(former);
     if (self->status == LS_OK) return;
     self->error.rank = self->index;
     self->comm->operations->abort(self->comm);

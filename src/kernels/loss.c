@@ -38,7 +38,8 @@ void LS_KERNEL(classifier_loss)(const ls_classifier_loss *loss, int64_t begin, i
             for (int part = 0; part < VEC16_PARTS && c + part * LS_LANES < classes; part++)
                 sum.part[part] = sum.part[part] + load_exp(x, classes, c + part * LS_LANES, shift);
         const float total = vec16_sum(sum);
-        loss->loss[row] = first_lane(vec_log(vec_set(total))) - (x[label] - maximum);
+        loss->loss[row] =
+            first_lane(vec_log(vec_set(total))) - (x[label < 0 ? 0 : label] - maximum);
         for (int64_t c = 0; c < classes; c += LS_LANES) {
             const int64_t left = lanes_left(classes, c);
             vec p = load_exp(x, classes, c, shift) / vec_set(total);
