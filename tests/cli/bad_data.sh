@@ -135,3 +135,9 @@ taken both.csv '\xef\xbb\xbftext,label\r\n"good, film",a\r\n"bad",b\r\n'
 taken data.jsonl '{"label": "a", "text": "good, \\u0066ilm", "id": 1}\n{"text": "bad", "label": "b"}'
 taken large.tsv 'text\tlabel\ngood, film\ta\nbad\tb\n' 1000000
 [[ $(wc -l <out/metrics.jsonl) -eq 3 ]] || fail "not one short batch an epoch"
+
+# --- pairs for a model that knows one kind of text -----------------------------------------------------
+sed -i 's/"type_vocab_size": 2/"type_vocab_size": 1/' model/config.json
+grep -q '"type_vocab_size": 1' model/config.json || fail "the model's configuration could not be changed"
+bad pairs.tsv 'sentence1\tsentence2\tlabel\ngood\tfilm\ta\nbad\tfilm\tb\n' \
+    "pairs.tsv: column sentence2 makes pairs of texts, but the model knows one token type only"
