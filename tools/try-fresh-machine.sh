@@ -110,6 +110,8 @@ inside() {
 }
 
 mkdir -p "$root"
+# Another account than root walks through it too, which mktemp does not think of.
+chmod 755 "$root"
 if [[ ! -x $root/usr/bin/sudo ]]; then
     echo "making a Debian root in $root"
     make_root
