@@ -137,6 +137,7 @@ taken large.tsv 'text\tlabel\ngood, film\ta\nbad\tb\n' 1000000
 [[ $(wc -l <out/metrics.jsonl) -eq 3 ]] || fail "not one short batch an epoch"
 
 # --- pairs for a model that knows one kind of text -----------------------------------------------------
+rm -rf out
 sed -i 's/"type_vocab_size": 2/"type_vocab_size": 1/' model/config.json
 grep -q '"type_vocab_size": 1' model/config.json || fail "the model's configuration could not be changed"
 bad pairs.tsv 'sentence1\tsentence2\tlabel\ngood\tfilm\ta\nbad\tfilm\tb\n' \

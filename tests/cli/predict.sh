@@ -19,11 +19,12 @@ cmp small.txt table.txt || fail "another batch size gives other probabilities"
 
 # One answer a question, before the next is asked.
 coproc asking { "$LOCKSTEP" predict --model out; }
+asking_pid=$asking_PID # bash forgets it once the program has ended
 echo "the film was great" >&"${asking[1]}"
 read -r -t 20 answer <&"${asking[0]}" || fail "no answer to the first line before the second"
 [[ $answer == *$'\t'* ]] || fail "answer: $answer"
 eval "exec ${asking[1]}>&-"
-wait "$asking_PID"
+wait "$asking_pid"
 
 status=0
 printf 'the film was great\n\nthe film\n' | "$LOCKSTEP" predict --model out >out.txt 2>err.txt || status=$?

@@ -108,7 +108,7 @@ static void open_update(update *u, float max_norm, bool decay_all)
                               .weight_decay = 0.1f,
                               .decay_all = decay_all,
                               .max_norm = max_norm},
-                  .touched = {TOUCHED, touched_rows}};
+                  .touched = {.count = TOUCHED, .rows = touched_rows}};
     assert_ok(ls_program_new(&u->program, ls_op_definitions, &error), error);
     u->program->training = true;
     assert_ok(
