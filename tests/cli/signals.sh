@@ -29,7 +29,9 @@ for signal in INT TERM; do
 done
 
 # While data is read there is no model yet: it ends soon, says so, and leaves nothing.
-write_reviews large.tsv 400000 1
+# The file is so large that the signal comes long before its end.
+write_reviews large.tsv 100 1
+(set +o pipefail && yes $'the film was good\tpositive' | head -n 5000000) >>large.tsv
 status=0
 run_until "reading " TERM "$LOCKSTEP" train --model "$SOURCE/tests/data/tiny-bert" --train large.tsv \
     --output none --threads 1 >out.txt 2>err.txt || status=$?
