@@ -1,6 +1,6 @@
 /* Runs the exchanges of a program: buckets of gradients that are complete are summed over the ranks
  * in the tree's order, each rank a slice, and spread again, on a thread of their own beside the
- * backward pass. The one place where gradients of ranks are added. */
+ * backward pass. Says who owns what; collectives.h moves and adds. */
 #ifndef LS_ENGINE_EXCHANGE_H
 #define LS_ENGINE_EXCHANGE_H
 

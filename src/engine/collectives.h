@@ -1,0 +1,56 @@
+/* What ranks do together with values that lie in arenas of the same plan: add partial sums at their
+ * owner, hand the owner's elements to everyone. The one place where gradients of ranks are added,
+ * and the only one that tells ranks in reach of each other's memory from those across a network.
+ *
+ * Who owns what is the caller's: a piece is a run of elements with one owner, and every rank lists
+ * the same pieces. Calls are collective: all ranks of the group make the same ones in the same
+ * order, from one thread each. */
+#ifndef LS_ENGINE_COLLECTIVES_H
+#define LS_ENGINE_COLLECTIVES_H
+
+#include "comm/comm.h"
+#include "comm/tree.h"
+#include "devices/device.h"
+#include "program/plan.h"
+
+typedef struct ls_collectives ls_collectives;
+
+/* A run of f32 elements that lies at the same place of the same arena on every rank. In a sum, slot
+ * s of a rank's partial sums begins s * slot_stride elements further on; the result is slot 0. */
+typedef struct ls_piece {
+    ls_plan_arena arena;
+    int64_t offset; /* bytes from the arena's base */
+    int64_t rows, row_elements;
+    int64_t slot_stride;
+    /* Rows of a table: [rows][roots], see ls_touched_rows. NULL: every root has all. */
+    const uint8_t *present;
+} ls_piece;
+
+/* All pieces of one call, those of owner r are items[begin[r]] .. items[begin[r + 1] - 1]. */
+typedef struct ls_pieces {
+    const ls_piece *items;
+    const int32_t *begin; /* [ranks + 1] */
+} ls_pieces;
+
+/* A collective call. `arenas`: this rank's bases; the device adds. */
+ls_status ls_collectives_new(ls_collectives **out, ls_comm *comm, ls_device *device,
+                             void *const arenas[LS_PLAN_ARENA_COUNT],
+                             ls_error *error) LS_MUST_CHECK;
+void ls_collectives_free(ls_collectives *collectives); /* NULL is allowed */
+
+/* Each owner's elements become the sum of the step's roots, in the tree's order. Waits until all
+ * ranks have called it, so that their partial sums are there. */
+ls_status ls_collectives_sum(ls_collectives *collectives, const ls_step_roots *roots,
+                             const ls_pieces *pieces, ls_error *error) LS_MUST_CHECK;
+
+/* Each rank's elements become those of their owner. Waits until all ranks have called it. */
+ls_status ls_collectives_gather(ls_collectives *collectives, const ls_pieces *pieces,
+                                ls_error *error) LS_MUST_CHECK;
+
+/* Until all ranks are done with what they called: then nobody reads this rank's memory. */
+ls_status ls_collectives_finish(ls_collectives *collectives, ls_error *error) LS_MUST_CHECK;
+
+/* Elements that this rank has had from others since it was made. */
+int64_t ls_collectives_elements(const ls_collectives *collectives);
+
+#endif
