@@ -15,6 +15,12 @@ SANITIZE ?=
 BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 
 LIBRARIES := jansson libxxhash nettle
+# Ranks in several processes: Open MPI, or MPICH. MPI= (nothing) builds without.
+MPI ?= $(firstword $(foreach package,ompi-c mpich,$(if $(shell pkg-config --exists $(package) && echo yes),$(package))))
+ifneq ($(MPI),)
+CPPFLAGS += -DLS_HAVE_MPI $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(MPI)))
+LDLIBS += $(shell pkg-config --libs $(MPI))
+endif
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Isrc -DLS_VERSION='"$(VERSION)"' \
             $(shell pkg-config --cflags $(LIBRARIES))
 WARNINGS := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Werror
@@ -35,7 +41,8 @@ ISA_FLAGS_avx512 := -DLS_ISA_AVX512 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq
 
 KERNEL_SOURCES := $(wildcard src/kernels/*.c)
 CLI_SOURCES := $(wildcard src/cli/*.c src/launch/*.c)
-LIBRARY_SOURCES := $(filter-out $(KERNEL_SOURCES) $(CLI_SOURCES),$(wildcard src/*/*.c src/*/*/*.c))
+LIBRARY_SOURCES := $(filter-out $(KERNEL_SOURCES) $(CLI_SOURCES) $(if $(MPI),,src/comm/mpi/%), \
+                     $(wildcard src/*/*.c src/*/*/*.c))
 KERNEL_OBJECTS := $(foreach isa,$(ISAS),$(KERNEL_SOURCES:src/%.c=$(BUILD)/obj/$(isa)/%.o))
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:src/%.c=$(BUILD)/obj/%.o) $(KERNEL_OBJECTS)
 CLI_OBJECTS := $(CLI_SOURCES:src/%.c=$(BUILD)/obj/%.o)

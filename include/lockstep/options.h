@@ -47,6 +47,9 @@ typedef struct ls_options {
     int64_t threads;       /* a device; 0: all cores, divided among the devices */
     int64_t device_memory; /* bytes a device may use; 0: no limit */
     bool print_program;    /* plan: print the program too */
+
+    /* Several processes, started by mpirun or srun: each has `devices` ranks. */
+    double timeout; /* seconds that a rank may keep the others waiting; 0: for ever */
 } ls_options;
 
 #endif

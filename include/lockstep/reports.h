@@ -38,7 +38,8 @@ typedef struct ls_prediction {
     const float *probabilities;         /* [classes] */
 } ls_prediction;
 
-/* Any function may be NULL. All are called on the caller's thread. */
+/* Any function may be NULL. All but the last two are called on the caller's thread. With several
+ * processes only the first one calls step, evaluation, stage and message. */
 typedef struct ls_callbacks {
     void *context;
     /* A long preparation: "reading train.tsv", done of total (0: unknown). */
@@ -50,6 +51,12 @@ typedef struct ls_callbacks {
     /* Asked after each step: true stops the run there, the model is written. Asked now and then
      * while data is read, too: true ends the call, nothing is written. */
     bool (*should_stop)(void *context);
+    /* With several processes, from any thread of any of them. A rank keeps others waiting: one line
+     * that says which, for how long, and for what. */
+    void (*late)(void *context, const char *line);
+    /* Asked many times a second while something waits: true when whoever started the processes says
+     * that one of them is gone. The call then ends with LS_LOST. */
+    bool (*peer_is_gone)(void *context);
 } ls_callbacks;
 
 typedef struct ls_train_report {
@@ -57,7 +64,8 @@ typedef struct ls_train_report {
     bool stopped;                          /* should_stop ended it before its time */
     double seconds;                        /* of training, evaluations not counted */
     int64_t planned_bytes, measured_bytes; /* of the device's memory, at the end */
-    char weights_sha256[65];               /* of model.safetensors */
+    char weights_sha256[65];               /* of model.safetensors; the first process only */
+    int rank, ranks;                       /* this process's first one, and how many in all */
 } ls_train_report;
 
 #endif

@@ -85,6 +85,8 @@
       "threads of a device; 0: all cores, divided among the devices") \
     X("device-memory", device_memory, BYTES, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 9.2e18, \
       "bytes that a device may use, such as 600MiB or 2GB; 0: no limit") \
+    X("timeout", timeout, NUMBER, RUN, 0, "300", 0, 1e9, \
+      "several processes: seconds that one may keep the others waiting; 0: for ever") \
     X("print", print_program, FLAG, LS_COMMAND_PLAN, 0, "false", 0, 0, \
       "print the program of a step too")
 /* clang-format on */

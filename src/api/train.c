@@ -24,6 +24,7 @@ static ls_status report_step(ls_training_run *run, const ls_batch *batch,
         .tokens_per_second = seconds > 0 ? (double)tokens / seconds : 0,
         .seconds_left = run->report.seconds / (double)step * (double)(run->total_steps - step),
     };
+    if (!ls_session_is_first(&run->session)) return LS_OK;
     LS_TRY(ls_metrics_step(run->metrics, &report, error));
     if (callbacks->step) callbacks->step(callbacks->context, &report);
     return LS_OK;
@@ -51,8 +52,9 @@ ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
         LS_TRY(ls_ranks_step(run->ranks, run->report.steps + 1, batch, &result, error));
         run->report.steps++;
         LS_TRY(report_step(run, batch, &result, ls_seconds() - start, error));
-        bool more_steps = run->report.steps < run->total_steps;
-        if (more_steps && callbacks->should_stop && callbacks->should_stop(callbacks->context)) {
+        bool stop = callbacks->should_stop && callbacks->should_stop(callbacks->context);
+        LS_TRY(ls_processes_any(run->session.processes, stop, &stop, error));
+        if (stop && run->report.steps < run->total_steps) {
             run->report.stopped = true;
             return LS_OK;
         }
@@ -74,19 +76,33 @@ static ls_status write_results(ls_training_run *run, ls_error *error)
     return status;
 }
 
-static ls_status train(ls_training_run *run, const ls_sources *sources, ls_error *error)
+/* Written by the first process, and there for all when they go on. */
+static ls_status write_results_once(ls_training_run *run, ls_error *error)
 {
-    LS_TRY(ls_training_run_start(run, sources, error));
-    LS_TRY(ls_training_run_steps(run, error));
-    LS_TRY(write_results(run, error));
-    if (run->test && !run->report.stopped)
-        LS_TRY(ls_training_run_evaluate(run, run->test, "test",
-                                        (double)run->report.steps / (double)run->steps_per_epoch,
-                                        error));
+    ls_status status = LS_OK;
+    if (ls_session_is_first(&run->session)) status = write_results(run, error);
+    return ls_session_agree(&run->session, status, "the writing of the model", error);
+}
+
+static ls_status finish_record(ls_training_run *run, ls_error *error)
+{
+    if (!ls_session_is_first(&run->session)) return LS_OK;
     ls_metrics *metrics = run->metrics;
     run->metrics = NULL; /* closing frees it, whatever comes of it */
     LS_TRY(ls_metrics_close(metrics, error));
     return ls_training_run_record(run, true, error);
+}
+
+static ls_status train(ls_training_run *run, const ls_sources *sources, ls_error *error)
+{
+    LS_TRY(ls_training_run_start(run, sources, error));
+    LS_TRY(ls_training_run_steps(run, error));
+    LS_TRY(write_results_once(run, error));
+    if (run->test && !run->report.stopped)
+        LS_TRY(ls_training_run_evaluate(run, run->test, "test",
+                                        (double)run->report.steps / (double)run->steps_per_epoch,
+                                        error));
+    return finish_record(run, error);
 }
 
 ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
@@ -96,12 +112,14 @@ ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
     if (report) *report = (ls_train_report){0};
     LS_TRY(ls_training_run_open(&run, options, callbacks, LS_COMMAND_TRAIN, error));
     ls_status status = train(&run, sources, error);
+    status = ls_training_run_agree(&run, status, "the end of the run", error);
     if (report) *report = run.report;
-    bool stopped = run.report.stopped;
+    bool stopped = run.report.stopped, first = ls_session_is_first(&run.session);
     long long steps = (long long)run.report.steps;
     ls_training_run_close(&run);
     if (status != LS_OK || !stopped) return status;
-    return ls_fail(error, LS_INTERRUPTED,
-                   "stopped by request after step %lld; the model so far is in %s", steps,
-                   options->output);
+    ls_fail(error, LS_INTERRUPTED, "stopped by request after step %lld; the model so far is in %s",
+            steps, options->output);
+    if (!first && error) error->text[0] = '\0';
+    return LS_INTERRUPTED;
 }

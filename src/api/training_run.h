@@ -14,7 +14,8 @@ typedef struct ls_training_run {
     const ls_sources *sources;
     ls_options used; /* the options with what the run resolved */
     ls_train_report report;
-    size_t made_output; /* see ls_output_check; 0 once the folder holds something */
+    size_t made_output;             /* see ls_output_check; 0 once the folder holds something */
+    ls_shared_memory shared_memory; /* of the host's processes */
     ls_dataset *train, *validation, *test;
     const char **label_names;
     ls_run_programs programs;
@@ -36,6 +37,14 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
 ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
                                 ls_error *error) LS_MUST_CHECK;
 void ls_training_run_close(ls_training_run *run);
+/* LS_INVALID unless all processes have the same program, settings that change numbers, rows, and
+ * exchanges; and later the same weights to start from. */
+ls_status ls_training_run_compare(const ls_training_run *run, ls_error *error) LS_MUST_CHECK;
+ls_status ls_training_run_compare_weights(const ls_training_run *run,
+                                          ls_error *error) LS_MUST_CHECK;
+/* The result of this process becomes that of all; one that failed is no longer waited for. */
+ls_status ls_training_run_agree(ls_training_run *run, ls_status mine, const char *task,
+                                ls_error *error) LS_MUST_CHECK;
 
 /* The assembly options of a run on a model with `classes` on these files. Without training rows
  * they are taken to be as long as they may be; validation and test may be NULL. */
@@ -44,9 +53,10 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                                  const ls_dataset *validation,
                                                  const ls_dataset *test);
 
-/* LS_USAGE if a full batch has fewer leaves than there are ranks. */
-ls_status ls_training_check_leaves(const ls_run_memory_options *memory,
-                                   ls_error *error) LS_MUST_CHECK;
+/* LS_USAGE if a full batch has fewer leaves than there are ranks, or if the strategy cannot have as
+ * many. */
+ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory_options *memory,
+                                  ls_error *error) LS_MUST_CHECK;
 /* All steps, with an evaluation after each epoch and at the end. */
 ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
 /* Evaluate, report, and add a line to metrics.jsonl. */

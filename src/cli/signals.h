@@ -1,4 +1,7 @@
-/* SIGINT and SIGTERM: the first asks the run to stop after its step, a second ends it at once. */
+/* SIGINT and SIGTERM: the first asks the run to stop after its step, a second ends it at once.
+ *
+ * Under mpirun SIGUSR1, which it forwards to all processes, asks them to stop after their step;
+ * SIGTERM is what it sends to those that are left when one is gone: the run ends without it. */
 #ifndef LS_CLI_SIGNALS_H
 #define LS_CLI_SIGNALS_H
 
@@ -6,5 +9,6 @@
 
 void ls_signals_install(void);
 bool ls_signals_stop_requested(void *context); /* for ls_callbacks.should_stop */
+bool ls_signals_peer_is_gone(void *context);   /* for ls_callbacks.peer_is_gone */
 
 #endif

@@ -31,7 +31,8 @@ typedef struct ls_assembly {
     int64_t samples_per_pass, token_capacity; /* of a pass */
     int64_t step_token_capacity;              /* of a step, over all ranks */
     int ranks;
-    int32_t root_capacity; /* most roots that any batch has over all ranks */
+    int32_t root_capacity;  /* most roots that any batch has over all ranks */
+    unsigned shared_arenas; /* bit a: exchanges read arena a of other ranks */
 } ls_assembly;
 
 /* `device` tells how much scratch it needs; nothing is allocated on it. */

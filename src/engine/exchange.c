@@ -68,6 +68,7 @@ static ls_status run_bucket(ls_exchange *x, const ls_op_call *call, ls_error *er
     const ls_bucket *bucket = &x->program->buckets[call->op->attributes.bucket];
     const ls_step_roots *step = call->inputs[0].data;
     ls_pieces pieces = list_pieces(x, bucket, step->count);
+    x->comm->task = call->op->name;
     LS_TRY(ls_collectives_sum(x->collectives, step, &pieces, error));
     return ls_collectives_gather(x->collectives, &pieces, error);
 }
@@ -134,6 +135,7 @@ ls_status ls_exchange_finish(ls_exchange *x, ls_error *error)
         if (error) *error = x->error;
         return x->status;
     }
+    x->comm->task = "the end of the exchanges";
     return ls_collectives_finish(x->collectives, error);
 }
 

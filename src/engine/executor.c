@@ -39,8 +39,9 @@ static ls_status take_arenas(ls_executor *executor, const ls_executor_options *o
             executor->arenas[arena] = options->host->arenas[arena];
         } else if (bytes) {
             /* Planned for the longest rows: an ordinary batch uses the front of each activation. */
-            bool dense = arena != LS_PLAN_ACTIVATIONS;
-            LS_TRY(executor->device->operations->allocate(executor->device, bytes, dense,
+            ls_memory_use use = arena == LS_PLAN_ACTIVATIONS ? LS_MEMORY_SPARSE : LS_MEMORY_DENSE;
+            if (options->shared_arenas >> arena & 1) use = LS_MEMORY_SHARED;
+            LS_TRY(executor->device->operations->allocate(executor->device, bytes, use,
                                                           ls_plan_arena_name(arena),
                                                           &executor->arenas[arena], error));
         }

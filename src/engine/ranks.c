@@ -5,6 +5,7 @@
 
 struct ls_ranks {
     const ls_run_programs *programs;
+    ls_processes *processes;
     int count;
     ls_rank_group *group;
     ls_trainer **trainers;
@@ -36,20 +37,45 @@ static ls_status connect(void *context, int rank, ls_error *error)
     return ls_trainer_connect(ranks->trainers[rank], ls_rank_group_comm(ranks->group, rank), error);
 }
 
-/* Each device on cores of its own, where there are enough. */
+/* Each device on cores of its own, where there are enough; processes that nobody bound divide them
+ * too. False: anywhere. */
+static bool divide_cores(const ls_ranks_options *options, ls_cores *cores)
+{
+    int count = options->count, parts = count, first = 0;
+    ls_cores all = ls_cores_own();
+    const ls_processes_place *here =
+        options->processes ? ls_processes_here(options->processes) : NULL;
+    if (here && here->shares_cores) {
+        parts = here->local_count * count;
+        first = here->local_index * count;
+    }
+    if (parts == 1 || parts * ls_cpu_device_threads(options->devices[0]) > ls_core_count())
+        return false;
+    for (int i = 0; i < count; i++) {
+        cores[i] = ls_cores_part(&all, parts, first + i);
+        ls_threads_bind(ls_cpu_device_pool(options->devices[i]), &cores[i]);
+    }
+    return true;
+}
+
 static ls_status new_group(ls_ranks *ranks, const ls_ranks_options *options, ls_error *error)
 {
     int count = options->count;
-    ls_cores all = ls_cores_own(), *cores = NULL;
-    if (count == 1 || count * ls_cpu_device_threads(options->devices[0]) > ls_core_count())
-        return ls_rank_group_new(&ranks->group, count, NULL, error);
-    LS_TRY(LS_NEW(cores, count, "ranks", error));
-    for (int rank = 0; rank < count; rank++) {
-        cores[rank] = ls_cores_part(&all, count, rank);
-        ls_threads_bind(ls_cpu_device_pool(options->devices[rank]), &cores[rank]);
-    }
-    ls_status status = ls_rank_group_new(&ranks->group, count, cores, error);
+    ls_cores *cores = NULL;
+    ls_comm **comms = NULL;
+    ls_status status;
+    LS_TRY_GOTO(status, LS_NEW(cores, count, "ranks", error), done);
+    LS_TRY_GOTO(status, LS_NEW(comms, count, "ranks", error), done);
+    if (options->processes)
+        status = ls_processes_comms(options->processes, comms, count, error);
+    else
+        status = ls_comm_threads_new(comms, count, error);
+    if (status == LS_OK)
+        status = ls_rank_group_new(&ranks->group, comms, count,
+                                   divide_cores(options, cores) ? cores : NULL, error);
+done:
     ls_free(cores);
+    ls_free(comms);
     return status;
 }
 
@@ -59,6 +85,7 @@ ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options, ls_error
     ls_status status;
     LS_TRY(LS_NEW(ranks, 1, "ranks", error));
     ranks->programs = options->programs;
+    ranks->processes = options->processes;
     ranks->count = options->count;
     LS_TRY_GOTO(status, LS_NEW(ranks->trainers, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->evaluators, options->count, "ranks", error), fail);
@@ -67,7 +94,7 @@ ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options, ls_error
     LS_TRY_GOTO(status, new_group(ranks, options, error), fail);
     for (int rank = 0; rank < options->count; rank++)
         LS_TRY_GOTO(status, new_rank(ranks, options, rank, error), fail);
-    if (options->count > 1)
+    if (ls_rank_group_comm(ranks->group, 0)->size > 1)
         LS_TRY_GOTO(status, ls_rank_group_run(ranks->group, connect, ranks, error), fail);
     *out = ranks;
     return LS_OK;
@@ -133,6 +160,12 @@ ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
     return status;
 }
 
+void ls_ranks_abort(ls_ranks *ranks, const ls_error *why)
+{
+    ls_comm *comm = ls_rank_group_comm(ranks->group, 0);
+    comm->operations->abort(comm, why);
+}
+
 int64_t ls_ranks_elements(const ls_ranks *ranks)
 {
     int64_t elements = 0;
@@ -144,6 +177,6 @@ int64_t ls_ranks_elements(const ls_ranks *ranks)
 ls_status ls_ranks_evaluate(ls_ranks *ranks, const ls_dataset *dataset, int64_t leaf_size,
                             ls_evaluation *evaluation, ls_error *error)
 {
-    ls_evaluators evaluators = {ranks->evaluators, ranks->group, ranks->count};
+    ls_evaluators evaluators = {ranks->evaluators, ranks->group, ranks->count, ranks->processes};
     return ls_evaluator_dataset(&evaluators, dataset, leaf_size, evaluation, NULL, NULL, error);
 }

@@ -120,8 +120,8 @@ static void *give_up(void *argument)
     for (int round = 0; round < ROUNDS; round++) {
         dawdle(comm->rank, round + 13);
         if (round == self->fails_after) {
-            comm->operations->abort(comm);
-            comm->operations->abort(comm);
+            comm->operations->abort(comm, NULL);
+            comm->operations->abort(comm, NULL);
         }
         void *everyone[MOST];
         self->status = round % 2 ? comm->operations->share(comm, self, everyone, &self->error)
