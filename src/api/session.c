@@ -7,6 +7,7 @@
 #include "api/settings.h"
 #include "base/alloc.h"
 #include "base/threads.h"
+#include "engine/collectives.h"
 
 ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error)
 {
@@ -50,6 +51,20 @@ const ls_processes_place *ls_session_place(const ls_session *session)
 int ls_session_ranks(const ls_session *session)
 {
     return ls_session_place(session)->count * (int)session->options->devices;
+}
+
+ls_status ls_session_staging_bytes(const ls_session *session, int64_t *bytes, ls_error *error)
+{
+    int hosts = ls_session_place(session)->hosts, *begin = NULL;
+    *bytes = 0;
+    if (hosts == 1) return LS_OK;
+    LS_TRY(LS_NEW(begin, hosts + 1, "hosts", error));
+    for (int host = 0; host <= hosts; host++)
+        begin[host] =
+            ls_processes_host_first(session->processes)[host] * (int)session->options->devices;
+    *bytes = ls_collectives_staging_bytes(begin, hosts);
+    ls_free(begin);
+    return LS_OK;
 }
 
 bool ls_session_is_first(const ls_session *session)

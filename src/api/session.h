@@ -35,6 +35,9 @@ void ls_session_close(ls_session *session); /* safe on an all-zero one and twice
 /* The processes of a run, one or more; this one's place among them. */
 const ls_processes_place *ls_session_place(const ls_session *session);
 int ls_session_ranks(const ls_session *session); /* of all processes */
+/* Bytes that each rank's device needs for what travels between hosts. */
+ls_status ls_session_staging_bytes(const ls_session *session, int64_t *bytes,
+                                   ls_error *error) LS_MUST_CHECK;
 bool ls_session_is_first(const ls_session *session);
 /* One result for all processes, see ls_processes_agree; all of them call it, failed or not. */
 ls_status ls_session_agree(const ls_session *session, ls_status mine, const char *task,

@@ -104,6 +104,7 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
         ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
                                    run->validation, run->test);
     LS_TRY(ls_training_check_ranks(&run->session, &memory, error));
+    LS_TRY(ls_session_staging_bytes(&run->session, &memory.training.staging_bytes, error));
     LS_TRY(ls_run_programs_make(&run->programs, &memory, run->session.device, error));
     LS_TRY(ls_parameters_check(&run->programs.training, run->session.folder.weights, error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;

@@ -1,6 +1,7 @@
 /* Which way of starting processes this one was started by, and a process that is alone. */
 #include "comm/processes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,9 +75,11 @@ static ls_status alone_join(ls_processes **out, const ls_processes_options *opti
         return status;
     }
     alone->operations = &alone_operations;
+    static const int host_first[] = {0, 1};
+    alone->host_first = host_first;
     alone->options = *options;
     alone->place = (ls_processes_place){.count = 1, .hosts = 1, .local_count = 1};
-    strcpy(alone->host_names[0], "this host");
+    snprintf(alone->host_names[0], LS_HOST_NAME_BYTES, "this host");
     *out = alone;
     return LS_OK;
 }
@@ -125,6 +128,11 @@ void ls_processes_leave(ls_processes *processes)
 const ls_processes_place *ls_processes_here(const ls_processes *processes)
 {
     return &processes->place;
+}
+
+const int *ls_processes_host_first(const ls_processes *processes)
+{
+    return processes->host_first;
 }
 
 const char *ls_processes_host_name(const ls_processes *processes, int index)

@@ -36,6 +36,8 @@ typedef struct ls_processes_place {
     bool shares_cores;            /* with the host's others: nobody bound them to some */
 } ls_processes_place;
 const ls_processes_place *ls_processes_here(const ls_processes *processes);
+/* First process of each host, then their number: [hosts + 1]. */
+const int *ls_processes_host_first(const ls_processes *processes);
 /* Name of a process's host. */
 const char *ls_processes_host_name(const ls_processes *processes, int index);
 

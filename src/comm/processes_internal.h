@@ -20,7 +20,8 @@ struct ls_processes {
     const ls_processes_operations *operations;
     ls_processes_options options;
     ls_processes_place place;
-    bool failed; /* all have agreed that something failed: nothing more to agree on */
+    const int *host_first; /* [hosts + 1] first process of each host */
+    bool failed;           /* all have agreed that something failed: nothing more to agree on */
     char (*host_names)[LS_HOST_NAME_BYTES]; /* [count] */
 };
 

@@ -45,6 +45,14 @@ typedef struct ls_tree_root {
  * are not written. Returns their number. */
 int ls_tree_roots(int64_t total, int ranks, ls_tree_root *roots, int capacity);
 
+/* What groups of ranks (those of a host) can join of the roots of their ranks: group g has ranks
+ * begin[g] .. begin[g + 1] - 1. `roots` [count] are those of a batch of `total` leaves, in their
+ * order. Each goes into the largest node that holds only leaves of its group: joined[below[i]] for
+ * root i, whose `rank` is then the group and whose `slot` counts within it. Returns how many
+ * `joined` there are, at most `count`. */
+int ls_tree_join_roots(const ls_tree_root *roots, int count, int64_t total, const int *begin,
+                       int groups, ls_tree_root *joined, int32_t *below);
+
 /* The roots of a step's batch, as an exchange reads them. */
 typedef struct ls_step_roots {
     int32_t count;

@@ -131,6 +131,7 @@ ls_status ls_assembly_make(ls_assembly *assembly, const ls_assembly_options *opt
     ls_extents capacity = {{1, assembly->token_capacity, assembly->samples_per_pass}};
     LS_TRY_GOTO(status, ls_plan_make(&assembly->plan, assembly->program, &capacity, error), fail);
     find_shared_arenas(assembly);
+    if (options->training) assembly->plan.bytes[LS_PLAN_STAGING] = options->staging_bytes;
     assembly->plan.bytes[LS_PLAN_SCRATCH] =
         device->operations->scratch_bytes(device, &assembly->limits);
     return LS_OK;

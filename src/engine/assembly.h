@@ -18,6 +18,7 @@ typedef struct ls_assembly_options {
     int64_t batch_size, leaf_size;  /* training: samples of the largest batch, over all ranks */
     int ranks;                      /* training: 0 and 1 are one rank */
     int64_t bucket_bytes;           /* with several ranks */
+    int64_t staging_bytes;          /* with several hosts, see ls_collectives_staging_bytes */
     int64_t samples_per_pass;       /* at most this many samples in a pass */
     int64_t longest_row;            /* tokens */
 } ls_assembly_options;

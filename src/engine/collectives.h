@@ -32,6 +32,10 @@ typedef struct ls_pieces {
     const int32_t *begin; /* [ranks + 1] */
 } ls_pieces;
 
+/* Bytes of the arena LS_PLAN_STAGING that chunks on their way between hosts need, the same on all
+ * ranks: those of host h are host_begin[h] .. host_begin[h + 1] - 1. 0 on one host. */
+int64_t ls_collectives_staging_bytes(const int *host_begin, int hosts);
+
 /* A collective call. `arenas`: this rank's bases; the device adds. */
 ls_status ls_collectives_new(ls_collectives **out, ls_comm *comm, ls_device *device,
                              void *const arenas[LS_PLAN_ARENA_COUNT],

@@ -1,5 +1,7 @@
 #include "engine/ranks.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "engine/rank_group.h"
 
@@ -66,7 +68,9 @@ static ls_status new_group(ls_ranks *ranks, const ls_ranks_options *options, ls_
     ls_status status;
     LS_TRY_GOTO(status, LS_NEW(cores, count, "ranks", error), done);
     LS_TRY_GOTO(status, LS_NEW(comms, count, "ranks", error), done);
-    if (options->processes)
+    if (options->comms)
+        memcpy(comms, options->comms, (size_t)count * sizeof *comms);
+    else if (options->processes)
         status = ls_processes_comms(options->processes, comms, count, error);
     else
         status = ls_comm_threads_new(comms, count, error);

@@ -16,6 +16,8 @@ typedef struct ls_ranks_options {
     const ls_run_programs *programs; /* borrowed; made for all ranks of all processes */
     ls_device *const *devices;       /* [count], borrowed */
     int count;                       /* of this process */
+    ls_comm *const *comms;           /* [count], taken over even after a failure; NULL: made here, of
+                                        the processes or of threads */
     ls_processes *processes;         /* borrowed; NULL: there are no other ones */
     ls_trainer_options trainer;      /* but for assembly and device */
 } ls_ranks_options;

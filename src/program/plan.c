@@ -163,6 +163,7 @@ const char *ls_plan_arena_name(ls_plan_arena arena)
         [LS_PLAN_ACTIVATIONS] = "activations",
         [LS_PLAN_INPUTS] = "inputs",
         [LS_PLAN_SCALARS] = "scalars",
+        [LS_PLAN_STAGING] = "communication buffers",
         [LS_PLAN_SCRATCH] = "kernel scratch",
     };
     return names[arena];

@@ -15,6 +15,7 @@ typedef enum ls_plan_arena {
     LS_PLAN_ACTIVATIONS,
     LS_PLAN_INPUTS,
     LS_PLAN_SCALARS,
+    LS_PLAN_STAGING, /* communication buffers between hosts: filled in by who knows these */
     LS_PLAN_SCRATCH, /* the device's own: filled in by who knows the device */
     LS_PLAN_ARENA_COUNT
 } ls_plan_arena;

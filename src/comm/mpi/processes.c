@@ -85,6 +85,7 @@ static ls_status find_place(mpi_processes *m, ls_error *error)
         m->host_of[i] = hosts - 1;
     }
     m->host_first[hosts] = place->count;
+    m->base.host_first = m->host_first;
     place->index = index;
     place->host = m->host_of[index];
     place->hosts = hosts;

@@ -131,6 +131,14 @@ static ls_status rank_receive(ls_comm *comm, int request, int from, void *bytes,
     return mpi_status(m, code, "a message", error);
 }
 
+/* After a loss they stay as they are: MPI is not called any more. */
+static void drop_requests(rank_comm *c)
+{
+    for (int i = 0; i < LS_COMM_REQUESTS; i++)
+        if (!atomic_load(&c->group->processes->lost))
+            drop_request(c->group->processes, &c->requests[i]);
+}
+
 static ls_status rank_wait(ls_comm *comm, int request, ls_error *error)
 {
     rank_comm *c = of(comm);
@@ -139,6 +147,7 @@ static ls_status rank_wait(ls_comm *comm, int request, ls_error *error)
     atomic_store(&c->slot->waits_for, c->peers[request] + 1);
     ls_status status = wait_requests(&site, &c->requests[request], 1, &c->peers[request], error);
     atomic_store(&c->slot->waits_for, 0);
+    if (status != LS_OK) drop_requests(c); /* their memory need not stay */
     return status;
 }
 
@@ -152,11 +161,8 @@ static void rank_abort(ls_comm *comm, const ls_error *why)
 
 static void rank_free(ls_comm *comm)
 {
-    rank_comm *c = of(comm);
-    for (int i = 0; i < LS_COMM_REQUESTS; i++)
-        if (!atomic_load(&c->group->processes->lost))
-            drop_request(c->group->processes, &c->requests[i]);
-    ls_free(c);
+    drop_requests(of(comm));
+    ls_free(comm);
 }
 
 void free_group(rank_group *group)

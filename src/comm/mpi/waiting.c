@@ -176,7 +176,7 @@ static ls_status check_lives(const wait_site *site, int late, ls_error *error)
     return LS_OK;
 }
 
-static void warn(wait_site *site, int late, double waited)
+static void tell_late(wait_site *site, int late, double waited)
 {
     const ls_processes_options *options = &site->processes->base.options;
     char line[PHRASE_BYTES + 100], phrase[PHRASE_BYTES];
@@ -213,7 +213,7 @@ ls_status wait_check(wait_site *site, ls_error *error)
                 host_of_rank(site, late == NO_RANK ? site->rank : late), options->timeout, phrase);
         return lose(site, error);
     }
-    if (tell && !site->warned && waited > warn_after) warn(site, late, waited);
+    if (tell && !site->warned && waited > warn_after) tell_late(site, late, waited);
     return LS_OK;
 }
 

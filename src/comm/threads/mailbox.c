@@ -71,7 +71,7 @@ static void post(ls_mailbox *mailbox, int rank, int request, letter what)
     int sender = what.sending ? rank : what.peer, receiver = what.sending ? what.peer : rank;
     letter *from = oldest(mailbox, sender, receiver, true);
     letter *to = oldest(mailbox, receiver, sender, false);
-    if (from && to) {
+    if (from && to && !mailbox->closed) {
         int64_t bytes = from->bytes < to->bytes ? from->bytes : to->bytes;
         if (bytes) memcpy(to->to, from->from, (size_t)bytes);
         from->open = to->open = false;
