@@ -95,6 +95,12 @@ LS_API ls_status ls_sources_set(ls_sources *sources, const char *name, const cha
 LS_API ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
                           const ls_sources *sources, ls_train_report *report, ls_error *error);
 
+/* A program that mpirun or srun starts in several processes calls this before it ends, after all
+ * other functions of Lockstep, when it has printed what it has to say: MPI, which the first
+ * training started, ends. All processes call it, but none after LS_LOST: those that are gone would
+ * be waited for. Does nothing in a program that runs alone. */
+LS_API void ls_finish_processes(void);
+
 /* Evaluate options->model on the labelled file options->data: one call of callbacks->evaluation,
  * and of callbacks->prediction for each row. options->predictions is written as JSONL. */
 LS_API ls_status ls_evaluate(const ls_options *options, const ls_callbacks *callbacks,
@@ -138,7 +144,8 @@ LS_API ls_status ls_inspect(const char *path, void (*tensor)(void *, const ls_te
                             void *context, ls_error *error);
 
 /* The memory of a run, without allocating it: one line a named part, then the total, as text that
- * ends with a newline; with options->print_program the program too. Free with ls_text_free. */
+ * ends with a newline; with options->print_program the program too. Free with ls_text_free. Of
+ * several processes the first one gets it, the others NULL. */
 LS_API ls_status ls_plan_text(const ls_options *options, char **text, ls_error *error);
 /* Train for options->max_steps (20 if not given) after a warm-up, writing nothing, and print each
  * kind of op's time, FLOP/s, bytes/s and share of the best product's FLOP/s on the same cores. */

@@ -80,6 +80,8 @@ static ls_status put_exchanges(const ls_program *program, ls_text *lines, ls_err
 
 static ls_status put_all(const ls_training_run *run, ls_text *lines, ls_error *error)
 {
+    /* Everything else follows from how many ranks there are. */
+    LS_TRY(ls_text_print(lines, error, "--devices %lld\n", (long long)run->used.devices));
     LS_TRY(put_program_file(lines, error));
     LS_TRY(put_settings(&run->used, lines, error));
     LS_TRY(put_data("train", run->train, lines, error));

@@ -105,6 +105,11 @@ static ls_status train(ls_training_run *run, const ls_sources *sources, ls_error
     return finish_record(run, error);
 }
 
+void ls_finish_processes(void)
+{
+    ls_processes_finish();
+}
+
 ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
                    const ls_sources *sources, ls_train_report *report, ls_error *error)
 {

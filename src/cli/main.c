@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/exit_status.h"
 #include "cli/help.h"
+#include "cli/signals.h"
 
 static const ls_command *const commands[] = {
     &ls_command_train,    &ls_command_evaluate, &ls_command_predict,    &ls_command_inspect,
@@ -79,5 +80,9 @@ int main(int count, char **words)
         fprintf(stderr, "lockstep: cannot write standard output: %s\n", strerror(errno));
         if (result == LS_EXIT_DONE) result = LS_EXIT_FAILED;
     }
+    fflush(stderr);
+    /* mpirun passes on what was printed before the first process ends. */
+    ls_signals_end();
+    if (result != LS_EXIT_LOST) ls_finish_processes();
     return result;
 }

@@ -80,6 +80,13 @@ void ls_signals_install(void)
     }
 }
 
+void ls_signals_end(void)
+{
+    if (!started_by_mpirun()) return;
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGALRM, SIG_IGN);
+}
+
 bool ls_signals_stop_requested(void *context)
 {
     (void)context;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 void ls_signals_install(void);
+void ls_signals_end(void); /* all is said: what mpirun still sends changes nothing */
 bool ls_signals_stop_requested(void *context); /* for ls_callbacks.should_stop */
 bool ls_signals_peer_is_gone(void *context);   /* for ls_callbacks.peer_is_gone */
 

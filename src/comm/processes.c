@@ -87,6 +87,11 @@ static ls_status alone_join(ls_processes **out, const ls_processes_options *opti
 /* --- joining ---------------------------------------------------------------------------------- */
 
 #ifdef LS_HAVE_MPI
+void ls_processes_finish(void)
+{
+    ls_mpi_finish();
+}
+
 static ls_status join_started(ls_processes **out, const ls_processes_options *options,
                               ls_error *error)
 {
@@ -102,6 +107,10 @@ static ls_status join_started(ls_processes **out, const ls_processes_options *op
                          : "start it with the mpirun of the MPI that lockstep was built with");
 }
 #else
+void ls_processes_finish(void)
+{
+}
+
 static ls_status join_started(ls_processes **out, const ls_processes_options *options,
                               ls_error *error)
 {

@@ -28,6 +28,9 @@ ls_status ls_processes_join(ls_processes **out, const ls_processes_options *opti
 /* NULL is allowed. After LS_LOST nobody is waited for. */
 void ls_processes_leave(ls_processes *processes);
 
+/* Ends MPI if it was started: the last thing that a program does, when all its processes do. */
+void ls_processes_finish(void);
+
 /* Processes in the order of their ranks: host after host. */
 typedef struct ls_processes_place {
     int index, count;             /* of this process, among all */

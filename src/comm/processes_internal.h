@@ -25,7 +25,8 @@ struct ls_processes {
     char (*host_names)[LS_HOST_NAME_BYTES]; /* [count] */
 };
 
-/* comm/mpi/: MPI's world, of one process or more. */
+/* comm/mpi/: MPI's world, of one process or more; and its end. */
+void ls_mpi_finish(void);
 ls_status ls_mpi_join(ls_processes **out, const ls_processes_options *options,
                       ls_error *error) LS_MUST_CHECK;
 

@@ -72,7 +72,6 @@ typedef struct process_life {
 
 struct mpi_processes {
     ls_processes base;
-    bool started_mpi;      /* and ends it */
     _Atomic int lost;      /* something is gone: nobody can be waited for */
     pthread_mutex_t mutex; /* one thread at a time is in MPI */
     MPI_Comm world;        /* all, in the order of ranks: for the processes' messages */
@@ -95,6 +94,7 @@ typedef struct wait_site {
     mpi_processes *processes;
     const rank_group *group; /* NULL: processes wait, not ranks */
     int rank;                /* who waits: a rank, or without a group a process */
+    bool processes_wait;     /* for a message of another process: ranks stand for processes */
     int awaited;             /* whose message; NO_RANK: a barrier of the group's host */
     int64_t step;
     const char *task;
@@ -123,9 +123,8 @@ process_life process_life_own(void);
     } while (0)
 ls_status mpi_status(mpi_processes *m, int code, const char *what, ls_error *error);
 
-/* Wait for requests [count]; process_of[i], if given, is whom request i waits for. */
-ls_status wait_requests(wait_site *site, MPI_Request *requests, int count, const int *awaited,
-                        ls_error *error);
+/* Wait for a message from or to `awaited`. */
+ls_status wait_request(wait_site *site, MPI_Request *request, int awaited, ls_error *error);
 void drop_request(mpi_processes *m, MPI_Request *request);
 ls_status mpi_gather(ls_processes *processes, const void *mine, int64_t bytes, void *all,
                      const char *task, bool last, ls_error *error);

@@ -13,27 +13,24 @@ void drop_request(mpi_processes *m, MPI_Request *request)
     });
 }
 
-ls_status wait_requests(wait_site *site, MPI_Request *requests, int count, const int *awaited,
-                        ls_error *error)
+ls_status wait_request(wait_site *site, MPI_Request *request, int awaited, ls_error *error)
 {
     mpi_processes *m = site->processes;
-    for (int i = 0; i < count; i++) {
-        int done = 0, code = MPI_SUCCESS;
-        site->awaited = awaited ? awaited[i] : NO_RANK;
-        for (;;) {
-            MPI_DO(m, code = MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE));
-            LS_TRY(mpi_status(m, code, "a message", error));
-            if (done) break;
-            LS_TRY(wait_more(site, error));
-        }
+    site->awaited = awaited;
+    for (;;) {
+        int done = 0, code;
+        MPI_DO(m, code = MPI_Test(request, &done, MPI_STATUS_IGNORE));
+        LS_TRY(mpi_status(m, code, "a message", error));
+        if (done) return LS_OK;
+        LS_TRY(wait_more(site, error));
     }
-    return LS_OK;
 }
 
 static ls_status gather_messages(mpi_processes *m, const void *mine, int64_t bytes, void *all,
                                  int tag, wait_site *site, ls_error *error)
 {
     int count = m->base.place.count, own = m->base.place.index, code = MPI_SUCCESS;
+    int ranks = m->groups ? m->groups->devices : 1;
     unsigned char *to = all;
     for (int step = 1; step < count && code == MPI_SUCCESS; step++) {
         int other = (own + step) % count;
@@ -46,10 +43,25 @@ static ls_status gather_messages(mpi_processes *m, const void *mine, int64_t byt
     LS_TRY(mpi_status(m, code, "a message", error));
     for (int step = 1; step < count; step++) {
         int other = (own + step) % count;
-        LS_TRY(wait_requests(site, &m->requests[other], 1, &other, error));
-        LS_TRY(wait_requests(site, &m->requests[count + other], 1, &other, error));
+        LS_TRY(wait_request(site, &m->requests[other], other * ranks, error));
+        LS_TRY(wait_request(site, &m->requests[count + other], other * ranks, error));
     }
     return LS_OK;
+}
+
+/* Named by the process's first rank, once there are ranks. */
+static wait_site site_of_process(mpi_processes *m, const char *task)
+{
+    const rank_group *group = m->groups;
+    int index = m->base.place.index;
+    int64_t step = 0;
+    if (group) {
+        index *= group->devices;
+        step = atomic_load(&group->control->ranks[index - group->first].step);
+    }
+    wait_site site = wait_begin(m, group, index, step, task);
+    site.processes_wait = true;
+    return site;
 }
 
 ls_status mpi_gather(ls_processes *processes, const void *mine, int64_t bytes, void *all,
@@ -60,7 +72,7 @@ ls_status mpi_gather(ls_processes *processes, const void *mine, int64_t bytes, v
     if (bytes > INT32_MAX)
         return ls_fail(error, LS_UNSUPPORTED, "more than 2 GB at once from each process (%s)",
                        task);
-    wait_site site = wait_begin(m, NULL, m->base.place.index, 0, task);
+    wait_site site = site_of_process(m, task);
     site.last = last;
     for (int i = 0; i < 2 * count; i++)
         m->requests[i] = MPI_REQUEST_NULL;

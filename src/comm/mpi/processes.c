@@ -24,15 +24,13 @@ static ls_status start_mpi(mpi_processes *m, ls_error *error)
     MPI_Finalized(&finalised);
     if (finalised)
         return ls_fail(error, LS_UNSUPPORTED,
-                       "MPI has ended in this process and cannot start again: run one training a "
-                       "process, or call MPI_Init_thread before the first one");
+                       "MPI has ended in this process and cannot start again");
     MPI_Initialized(&initialised);
     if (initialised) {
         MPI_Query_thread(&provided);
     } else {
         int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
         LS_TRY(mpi_status(m, code, "MPI_Init_thread", error));
-        m->started_mpi = true;
     }
     if (provided >= MPI_THREAD_SERIALIZED) return LS_OK;
     return ls_fail(error, LS_UNSUPPORTED,
@@ -142,7 +140,15 @@ fail:
     return status;
 }
 
-/* Ending MPI waits for all: not after a loss. */
+void ls_mpi_finish(void)
+{
+    int initialised = 0, finalised = 0;
+    MPI_Initialized(&initialised);
+    MPI_Finalized(&finalised);
+    if (initialised && !finalised) MPI_Finalize();
+}
+
+/* Freeing what is shared waits for all: not after a loss. */
 static void leave(ls_processes *processes)
 {
     mpi_processes *m = (mpi_processes *)processes;
@@ -159,7 +165,6 @@ static void leave(ls_processes *processes)
         MPI_Comm *comms[] = {&m->ranks, &m->world, &m->local};
         for (int i = 0; i < 3; i++)
             if (*comms[i] != MPI_COMM_NULL) MPI_Comm_free(comms[i]);
-        if (m->started_mpi) MPI_Finalize();
     }
     while (m->windows) {
         window *next = m->windows->next;

@@ -145,7 +145,7 @@ static ls_status rank_wait(ls_comm *comm, int request, ls_error *error)
     if (c->requests[request] == MPI_REQUEST_NULL) return LS_OK;
     wait_site site = site_of(c);
     atomic_store(&c->slot->waits_for, c->peers[request] + 1);
-    ls_status status = wait_requests(&site, &c->requests[request], 1, &c->peers[request], error);
+    ls_status status = wait_request(&site, &c->requests[request], c->peers[request], error);
     atomic_store(&c->slot->waits_for, 0);
     if (status != LS_OK) drop_requests(c); /* their memory need not stay */
     return status;

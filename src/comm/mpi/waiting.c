@@ -69,15 +69,26 @@ bool process_alive(const process_life *life)
 
 enum { PHRASE_BYTES = 400 };
 
+static int ranks_a_process(const wait_site *site)
+{
+    return site->group ? site->group->devices : 1;
+}
+
 static const char *host_of_rank(const wait_site *site, int rank)
 {
-    int process = site->group ? rank / site->group->devices : rank;
-    return ls_processes_host_name(&site->processes->base, process);
+    return ls_processes_host_name(&site->processes->base, rank / ranks_a_process(site));
 }
 
 static const char *noun(const wait_site *site)
 {
     return site->group ? "rank" : "process";
+}
+
+/* One process of those that wait for another says so. */
+static bool tells(const wait_site *site)
+{
+    if (!site->processes_wait) return true;
+    return site->rank == 0 || (site->awaited == 0 && site->rank == ranks_a_process(site));
 }
 
 /* Of a barrier: the first rank of the host that has not come, or whom that one waits for. */
@@ -167,7 +178,7 @@ static ls_status check_lives(const wait_site *site, int late, ls_error *error)
     for (int i = 0; i < m->base.place.local_count; i++) {
         if (m->lives[i].pid == 0 || process_alive(&m->lives[i])) continue;
         int process = m->base.place.index - m->base.place.local_index + i;
-        int rank = site->group ? process * site->group->devices : process;
+        int rank = process * ranks_a_process(site);
         describe(site, late == NO_RANK ? rank : late, phrase);
         ls_fail(error, LS_LOST, "%s %d on %s is gone (its process %" PRId64 " has ended): %s",
                 noun(site), rank, host_of_rank(site, rank), m->lives[i].pid, phrase);
@@ -192,7 +203,7 @@ ls_status wait_check(wait_site *site, ls_error *error)
 {
     const ls_processes_options *options = &site->processes->base.options;
     double waited = ls_seconds() - site->since;
-    bool tell = true;
+    bool tell = tells(site);
     char phrase[PHRASE_BYTES];
     ls_error own; /* spread even if the caller wants no text */
     if (!error) error = &own;
