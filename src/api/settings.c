@@ -37,6 +37,8 @@ static const struct choice {
     const char *known[5];
 } choices[] = {
     {"strategy", "strategies", {"single", "ddp"}},
+    {"learning-rate-scaling", "ways", {"none", "linear", "sqrt"}},
+    {"log-ranks", "choices", {"first", "all"}},
     {"lr-scheduler-type", "schedules", {"linear", "cosine", "constant", "constant_with_warmup"}},
 };
 
@@ -172,6 +174,17 @@ static ls_status check_combinations(const ls_options *options, unsigned command,
         return ls_fail(error, LS_USAGE,
                        "--devices: %" PRId64 " devices with --strategy single, which runs on one",
                        options->devices);
+    bool scaled = (command & RUN) && strcmp(options->learning_rate_scaling, "none") != 0;
+    if (scaled && options->base_batch_size == 0)
+        return ls_fail(error, LS_USAGE,
+                       "--learning-rate-scaling %s needs --base-batch-size, the batch for which "
+                       "--learning-rate is meant",
+                       options->learning_rate_scaling);
+    if ((command & RUN) && !scaled && options->base_batch_size > 0)
+        return ls_fail(error, LS_USAGE,
+                       "--base-batch-size %" PRId64 " does nothing without --learning-rate-scaling "
+                       "linear or sqrt",
+                       options->base_batch_size);
     return LS_OK;
 }
 

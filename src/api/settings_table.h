@@ -85,6 +85,12 @@
       "threads of a device; 0: all cores, divided among the devices") \
     X("device-memory", device_memory, BYTES, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 9.2e18, \
       "bytes that a device may use, such as 600MiB or 2GB; 0: no limit") \
+    X("learning-rate-scaling", learning_rate_scaling, TEXT, RUN, 0, "none", 0, 0, \
+      "none, or linear or sqrt: multiply --learning-rate by --batch-size / --base-batch-size, or by its root") \
+    X("base-batch-size", base_batch_size, INTEGER, RUN, 0, "0", 0, 1 << 20, \
+      "the batch for which --learning-rate is meant, with --learning-rate-scaling") \
+    X("log-ranks", log_ranks, TEXT, RUN, 0, "first", 0, 0, \
+      "first: one rank says what goes on; all: each writes rank-N.log into --output too") \
     X("timeout", timeout, NUMBER, RUN, 0, "300", 0, 1e9, \
       "several processes: seconds that one may keep the others waiting; 0: for ever") \
     X("print", print_program, FLAG, LS_COMMAND_PLAN, 0, "false", 0, 0, \

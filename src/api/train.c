@@ -24,6 +24,7 @@ static ls_status report_step(ls_training_run *run, const ls_batch *batch,
         .tokens_per_second = seconds > 0 ? (double)tokens / seconds : 0,
         .seconds_left = run->report.seconds / (double)step * (double)(run->total_steps - step),
     };
+    LS_TRY(ls_rank_logs_step(run, batch, &report, error));
     if (!ls_session_is_first(&run->session)) return LS_OK;
     LS_TRY(ls_metrics_step(run->metrics, &report, error));
     if (callbacks->step) callbacks->step(callbacks->context, &report);
@@ -95,7 +96,9 @@ static ls_status finish_record(ls_training_run *run, ls_error *error)
 
 static ls_status train(ls_training_run *run, const ls_sources *sources, ls_error *error)
 {
-    LS_TRY(ls_training_run_start(run, sources, error));
+    ls_status status = ls_training_run_start(run, sources, error);
+    LS_TRY(ls_session_agree(&run->session, status, "the start of the run", error));
+    LS_TRY(ls_rank_logs_open(run, error));
     LS_TRY(ls_training_run_steps(run, error));
     LS_TRY(write_results_once(run, error));
     if (run->test && !run->report.stopped)
@@ -117,6 +120,10 @@ ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
     if (report) *report = (ls_train_report){0};
     LS_TRY(ls_training_run_open(&run, options, callbacks, LS_COMMAND_TRAIN, error));
     ls_status status = train(&run, sources, error);
+    /* The first failure is told, not that of the log about it. */
+    ls_status logged = ls_rank_logs_line(&run, status == LS_OK || !error ? "end" : error->text,
+                                         status == LS_OK ? error : NULL);
+    if (status == LS_OK) status = logged;
     status = ls_training_run_agree(&run, status, "the end of the run", error);
     if (report) *report = run.report;
     bool stopped = run.report.stopped, first = ls_session_is_first(&run.session);

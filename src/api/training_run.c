@@ -1,6 +1,7 @@
 #include "api/training_run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/run_record.h"
@@ -192,9 +193,24 @@ static ls_status start_reading(ls_training_run *run, ls_error *error)
     return ls_reader_new(&run->reader, &reading, error);
 }
 
+/* Goyal et al. 2017 (linear), Krizhevsky 2014 (sqrt). */
+static void scale_learning_rate(ls_training_run *run)
+{
+    ls_options *used = &run->used;
+    if (strcmp(used->learning_rate_scaling, "none") == 0) return;
+    double factor = (double)used->batch_size / (double)used->base_batch_size;
+    if (strcmp(used->learning_rate_scaling, "sqrt") == 0) factor = sqrt(factor);
+    used->learning_rate *= factor;
+    ls_session_message(&run->session,
+                       "learning rate %g: %g for a batch of %lld, times %g for one of %lld",
+                       used->learning_rate, run->session.options->learning_rate,
+                       (long long)used->base_batch_size, factor, (long long)used->batch_size);
+}
+
 /* What each process does by itself: checks, data, plan. */
 static ls_status prepare(ls_training_run *run, ls_error *error)
 {
+    scale_learning_rate(run);
     LS_TRY(open_datasets(run, error));
     plan_steps(run);
     return make_programs(run, error);
@@ -279,6 +295,7 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
 void ls_training_run_close(ls_training_run *run)
 {
     ls_metrics_free(run->metrics);
+    ls_rank_logs_close(run);
     ls_reader_free(run->reader);
     ls_sampler_free(run->sampler);
     ls_ranks_free(run->ranks);
@@ -315,6 +332,10 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
         .macro_f1 = ls_macro_f1(run->confusion, classes),
         .seconds = ls_seconds() - start,
     };
+    char line[200];
+    snprintf(line, sizeof line, "%s, step %lld: accuracy %.4f, loss %.6g, %.3f s", name,
+             (long long)report.step, report.accuracy, report.loss, report.seconds);
+    LS_TRY(ls_rank_logs_line(run, line, error));
     if (!ls_session_is_first(&run->session)) return LS_OK;
     LS_TRY(ls_metrics_evaluation(run->metrics, &report, error));
     if (callbacks->evaluation) callbacks->evaluation(callbacks->context, &report);

@@ -8,6 +8,7 @@
 #include "engine/memory.h"
 #include "engine/ranks.h"
 #include "monitor/metrics.h"
+#include "monitor/rank_log.h"
 
 typedef struct ls_training_run {
     ls_session session;
@@ -24,6 +25,7 @@ typedef struct ls_training_run {
     ls_sampler *sampler;
     ls_reader *reader; /* of the batches of all steps */
     ls_metrics *metrics;
+    ls_rank_log **rank_logs; /* [devices], with --log-ranks all */
     int64_t steps_per_epoch, total_steps;
 } ls_training_run;
 
@@ -37,6 +39,13 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
 ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
                                 ls_error *error) LS_MUST_CHECK;
 void ls_training_run_close(ls_training_run *run);
+/* With --log-ranks all, after the start: a log for each rank of the process; and its lines. Without
+ * they do nothing. */
+ls_status ls_rank_logs_open(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
+ls_status ls_rank_logs_step(ls_training_run *run, const ls_batch *batch,
+                            const ls_step_report *report, ls_error *error) LS_MUST_CHECK;
+ls_status ls_rank_logs_line(ls_training_run *run, const char *line, ls_error *error) LS_MUST_CHECK;
+void ls_rank_logs_close(ls_training_run *run);
 /* LS_INVALID unless all processes have the same program, settings that change numbers, rows, and
  * exchanges; and later the same weights to start from. */
 ls_status ls_training_run_compare(const ls_training_run *run, ls_error *error) LS_MUST_CHECK;
