@@ -75,6 +75,7 @@ void ls_signals_install(void)
         install(SIGUSR1, handle_request);
         install(SIGTERM, handle_loss);
         install(SIGALRM, handle_alarm);
+        signal(SIGPIPE, SIG_IGN); /* mpirun may be gone before the last words are written */
     } else {
         install(SIGTERM, handle);
     }

@@ -30,19 +30,19 @@ mpi_one() {
 # Between mpirun and the program, so that the status of each process is seen. Signals are passed on.
 mpi_note() {
     cat >mpi_noted <<'NOTE'
-#!/usr/bin/env bash
-"$@" &
-child=$!
-echo $child >pid.$OMPI_COMM_WORLD_RANK
-trap 'kill -TERM $child 2>/dev/null' TERM
-trap 'kill -USR1 $child 2>/dev/null' USR1
-# A signal ends the first wait, with a status of its own.
-while kill -0 $child 2>/dev/null; do wait $child; done
-wait $child
-status=$?
-# No other program does this: mpirun's signals go to the whole group.
-echo $status >status.$OMPI_COMM_WORLD_RANK
-exit $status
+#!/usr/bin/env python3
+import os, signal, subprocess, sys
+rank = os.environ["OMPI_COMM_WORLD_RANK"]
+child = None
+for number in (signal.SIGTERM, signal.SIGUSR1):
+    signal.signal(number, lambda number, frame: child and child.send_signal(number))
+child = subprocess.Popen(sys.argv[1:])
+with open("pid." + rank, "w") as file:
+    print(child.pid, file=file)
+status = child.wait()
+with open("status." + rank, "w") as file:
+    print(status, file=file)
+sys.exit(status if status >= 0 else 128 - status)
 NOTE
     chmod +x mpi_noted
     rm -f pid.* status.*
