@@ -171,7 +171,7 @@ install: all
 	ln -sf liblockstep.so.0 $(DESTDIR)$(PREFIX)/lib/liblockstep.so
 	install -m 644 include/lockstep.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 include/lockstep/*.h $(DESTDIR)$(PREFIX)/include/lockstep/
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' lockstep.pc.in \
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@MPI@|$(MPI)|' lockstep.pc.in \
 	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/lockstep.pc
 
 clean:

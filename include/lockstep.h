@@ -53,6 +53,7 @@ enum {
     LS_COMMAND_PLAN = 32,
     LS_COMMAND_BENCH_STEP = 64,
     LS_COMMAND_BENCH_GEMM = 128,
+    LS_COMMAND_BENCH_COMM = 256,
 };
 
 /* One row a setting, for command lines and help texts. */
@@ -152,6 +153,10 @@ LS_API ls_status ls_plan_text(const ls_options *options, char **text, ls_error *
 LS_API ls_status ls_bench_step_text(const ls_options *options, char **text, ls_error *error);
 /* FLOP/s of the matrix products of a step at the shapes of small and base-sized models. */
 LS_API ls_status ls_bench_gemm_text(const ls_options *options, char **text, ls_error *error);
+/* Time and bandwidth of the exchanges between ranks, from 64 KiB to 128 MiB: options->devices of
+ * each process, beside MPI_Allreduce and the speed of copying memory. Several processes: as
+ * ls_plan_text. */
+LS_API ls_status ls_bench_comm_text(const ls_options *options, char **text, ls_error *error);
 LS_API void ls_text_free(char *text);
 
 #ifdef __cplusplus

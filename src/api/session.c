@@ -146,6 +146,19 @@ static void close_all_but_processes(ls_session *session)
     session->device_count = 0;
 }
 
+ls_status ls_session_open_ranks(ls_session *session, const ls_options *options, ls_error *error)
+{
+    static const ls_callbacks silent = {0};
+    *session = (ls_session){.options = options, .callbacks = &silent};
+    LS_TRY(join(session, error));
+    ls_status status = LS_NEW(session->devices, options->devices, "devices", error);
+    for (; status == LS_OK && session->device_count < options->devices; session->device_count++) {
+        status = ls_cpu_device_new(&session->devices[session->device_count], 1, 0, error);
+        if (status != LS_OK) break;
+    }
+    return ls_session_agree(session, status, "the start of the devices", error);
+}
+
 ls_status ls_session_need_head(const ls_session *session, ls_error *error)
 {
     if (session->folder.head_classes) return LS_OK;

@@ -28,6 +28,9 @@ typedef struct ls_session {
 ls_status ls_session_open(ls_session *session, const ls_options *options,
                           const ls_callbacks *callbacks, unsigned command, int64_t default_length,
                           ls_error *error) LS_MUST_CHECK;
+/* The processes of a run and --devices devices of one thread each, without a model. */
+ls_status ls_session_open_ranks(ls_session *session, const ls_options *options,
+                                ls_error *error) LS_MUST_CHECK;
 /* `count` devices alone, with the threads that the options say. */
 ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error) LS_MUST_CHECK;
 void ls_session_close(ls_session *session); /* safe on an all-zero one and twice */

@@ -77,7 +77,7 @@
       "the same as a part of all steps") \
     X("strategy", strategy, TEXT, RUN, 0, "single", 0, 0, \
       "how the work is spread over devices: single, or ddp (data parallel)") \
-    X("devices", devices, INTEGER, RUN, 0, "1", 1, 64, \
+    X("devices", devices, INTEGER, RUN | LS_COMMAND_BENCH_COMM, 0, "1", 1, 64, \
       "devices to run on, each a group of cores with memory of its own") \
     X("bucket-size", bucket_size, BYTES, RUN, 0, "25MiB", 1, 9.2e18, \
       "ddp: gradients that are exchanged together while the backward pass goes on") \
@@ -91,7 +91,7 @@
       "the batch for which --learning-rate is meant, with --learning-rate-scaling") \
     X("log-ranks", log_ranks, TEXT, RUN, 0, "first", 0, 0, \
       "first: one rank says what goes on; all: each writes rank-N.log into --output too") \
-    X("timeout", timeout, NUMBER, RUN, 0, "300", 0, 1e9, \
+    X("timeout", timeout, NUMBER, RUN | LS_COMMAND_BENCH_COMM, 0, "300", 0, 1e9, \
       "several processes: seconds that one may keep the others waiting; 0: for ever") \
     X("print", print_program, FLAG, LS_COMMAND_PLAN, 0, "false", 0, 0, \
       "print the program of a step too")

@@ -57,11 +57,19 @@ static ls_status alone_comms(ls_processes *processes, ls_comm **comms, int devic
     return ls_comm_threads_new(comms, devices, error);
 }
 
+static ls_status alone_all_reduce(ls_processes *processes, const float *from, float *to,
+                                  int64_t elements, ls_error *error)
+{
+    (void)processes, (void)from, (void)to, (void)elements;
+    return ls_fail(error, LS_UNSUPPORTED, "one process needs no MPI_Allreduce");
+}
+
 static const ls_processes_operations alone_operations = {
     .leave = alone_leave,
     .gather = alone_gather,
     .allocate = alone_allocate,
     .comms = alone_comms,
+    .all_reduce = alone_all_reduce,
 };
 
 static ls_status alone_join(ls_processes **out, const ls_processes_options *options,
@@ -159,6 +167,12 @@ ls_status ls_processes_allocate(ls_processes *processes, int64_t bytes, const ch
                                 void **out, ls_error *error)
 {
     return processes->operations->allocate(processes, bytes, what, out, error);
+}
+
+ls_status ls_processes_mpi_all_reduce(ls_processes *processes, const float *from, float *to,
+                                      int64_t elements, ls_error *error)
+{
+    return processes->operations->all_reduce(processes, from, to, elements, error);
 }
 
 ls_status ls_processes_comms(ls_processes *processes, ls_comm **comms, int devices, ls_error *error)

@@ -14,6 +14,8 @@ typedef struct ls_processes_operations {
     ls_status (*allocate)(ls_processes *processes, int64_t bytes, const char *what, void **out,
                           ls_error *error);
     ls_status (*comms)(ls_processes *processes, ls_comm **comms, int devices, ls_error *error);
+    ls_status (*all_reduce)(ls_processes *processes, const float *from, float *to, int64_t elements,
+                            ls_error *error);
 } ls_processes_operations;
 
 struct ls_processes {

@@ -181,9 +181,22 @@ static void leave(ls_processes *processes)
     ls_free(m);
 }
 
+/* A benchmark's alone: it spins, and nobody looks after it. */
+static ls_status all_reduce(ls_processes *processes, const float *from, float *to, int64_t elements,
+                            ls_error *error)
+{
+    mpi_processes *m = (mpi_processes *)processes;
+    int code;
+    if (m->groups && m->groups->devices > 1)
+        return ls_fail(error, LS_UNSUPPORTED, "MPI_Allreduce takes one rank a process");
+    MPI_DO(m, code = MPI_Allreduce(from, to, (int)elements, MPI_FLOAT, MPI_SUM, m->world));
+    return mpi_status(m, code, "MPI_Allreduce", error);
+}
+
 static const ls_processes_operations operations = {
     .leave = leave,
     .gather = mpi_gather,
     .allocate = mpi_allocate,
     .comms = mpi_comms,
+    .all_reduce = all_reduce,
 };
