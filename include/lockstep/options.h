@@ -35,10 +35,15 @@ typedef struct ls_options {
     /* Optimizer. */
     double learning_rate, weight_decay, adam_beta1, adam_beta2, adam_epsilon;
     double max_grad_norm;          /* 0: no clipping */
-    const char *lr_scheduler_type; /* "linear", "cosine", "constant", "constant_with_warmup" */
+    const char *lr_scheduler_type; /* "linear", "cosine", "constant", "constant_with_warmup";
+                                      DeepSpeed's: "warmup", "warmup_decay", "warmup_cosine" */
     int64_t warmup_steps;          /* when 0, warmup_ratio counts */
     double warmup_ratio;
     bool weight_decay_all; /* biases and layer norms too */
+    const char *optimizer;   /* "adamw", "adam" */
+    const char *warmup_type; /* DeepSpeed's schedules: "log", "linear" */
+    double warmup_min_lr, warmup_min_ratio, cosine_min_ratio;
+    int64_t lr_scheduler_steps; /* of a schedule that falls; 0: the run's */
 
     /* Devices. */
     const char *strategy; /* "single", "ddp" */

@@ -34,10 +34,15 @@ enum { COUNT = sizeof places / sizeof *places };
 /* Texts that are one of a list. */
 static const struct choice {
     const char *name, *noun;
-    const char *known[5];
+    const char *known[8];
 } choices[] = {
     {"strategy", "strategies", {"single", "ddp"}},
-    {"lr-scheduler-type", "schedules", {"linear", "cosine", "constant", "constant_with_warmup"}},
+    {"optimizer", "optimizers", {"adamw", "adam"}},
+    {"lr-scheduler-type",
+     "schedules",
+     {"linear", "cosine", "constant", "constant_with_warmup", "warmup", "warmup_decay",
+      "warmup_cosine"}},
+    {"warmup-type", "warm-ups", {"log", "linear"}},
 };
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -121,7 +126,7 @@ static ls_status check_choice(int row, const char *value, ls_error *error)
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         const struct choice *choice = &choices[i];
         if (strcmp(choice->name, settings[row].name) != 0) continue;
-        char list[100] = "";
+        char list[160] = "";
         for (size_t k = 0; choice->known[k]; k++) {
             if (strcmp(choice->known[k], value) == 0) return LS_OK;
             size_t used = strlen(list);

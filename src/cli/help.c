@@ -11,7 +11,7 @@ static const struct group {
     const char *first, *title;
 } groups[] = {
     {"model", "Files"},         {"text-column", "Rows"}, {"epochs", "Length and sizes"},
-    {"learning-rate", "AdamW"}, {"strategy", "Devices"}, {"print", "Plan"},
+    {"optimizer", "Optimizer"}, {"strategy", "Devices"}, {"print", "Plan"},
 };
 
 /* Words of `text`, from column `column` on, in lines that start at `indent`; ends the line. */
