@@ -39,7 +39,7 @@ typedef struct ls_options {
                                       DeepSpeed's: "warmup", "warmup_decay", "warmup_cosine" */
     int64_t warmup_steps;          /* when 0, warmup_ratio counts */
     double warmup_ratio;
-    bool weight_decay_all; /* biases and layer norms too */
+    bool weight_decay_all;   /* biases and layer norms too */
     const char *optimizer;   /* "adamw", "adam" */
     const char *warmup_type; /* DeepSpeed's schedules: "log", "linear" */
     double warmup_min_lr, warmup_min_ratio, cosine_min_ratio;
@@ -52,6 +52,8 @@ typedef struct ls_options {
     int64_t threads;       /* a device; 0: all cores, divided among the devices */
     int64_t device_memory; /* bytes a device may use; 0: no limit */
     bool print_program;    /* plan: print the program too */
+
+    int64_t logging_steps; /* the program: steps between two lines; 0: as suits the output */
 } ls_options;
 
 #endif

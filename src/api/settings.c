@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/settings_table.h"
+#include "base/names.h"
 #include "base/numbers.h"
 
 static const ls_setting settings[] = {
@@ -63,33 +64,12 @@ int ls_setting_find(const char *name)
     return -1;
 }
 
-/* Levenshtein distance, one row of its table at a time; names longer than the row are cut. */
-static size_t distance(const char *left, const char *right)
-{
-    size_t row[64], columns = strlen(right);
-    if (columns >= sizeof row / sizeof *row) columns = sizeof row / sizeof *row - 1;
-    for (size_t column = 0; column <= columns; column++)
-        row[column] = column;
-    for (size_t i = 0; left[i]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < columns; j++) {
-            size_t above = row[j + 1], least = diagonal + (canonical(left[i]) != right[j]);
-            if (above + 1 < least) least = above + 1;
-            if (row[j] + 1 < least) least = row[j] + 1;
-            diagonal = above;
-            row[j + 1] = least;
-        }
-    }
-    return row[columns];
-}
-
 static const char *nearest(const char *name)
 {
     size_t best = SIZE_MAX;
     const char *found = "";
     for (int row = 0; row < COUNT; row++) {
-        size_t here = distance(name, settings[row].name);
+        size_t here = ls_name_distance(name, settings[row].name);
         if (here < best) {
             best = here;
             found = settings[row].name;

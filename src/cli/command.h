@@ -9,7 +9,8 @@
 typedef struct ls_invocation {
     ls_options options;
     ls_sources *sources;
-    bool quiet, help;
+    ls_deepspeed *deepspeed; /* the file of --deepspeed, applied to the options; NULL: none */
+    bool quiet, help, json;
 } ls_invocation;
 
 typedef struct ls_command {
@@ -22,12 +23,14 @@ typedef struct ls_command {
     const char *needed[4];
     bool takes_path; /* an argument without flag is --model */
     bool can_be_quiet;
+    bool takes_deepspeed; /* --deepspeed FILE */
+    bool is_config;       /* an argument without flag is the file of --deepspeed; --json */
     int (*run)(const ls_invocation *invocation); /* the exit status */
 } ls_command;
 
 /* Each in its own file. */
 extern const ls_command ls_command_train, ls_command_evaluate, ls_command_predict,
     ls_command_inspect, ls_command_tokenize, ls_command_plan, ls_command_bench_step,
-    ls_command_bench_gemm;
+    ls_command_bench_gemm, ls_command_config;
 
 #endif

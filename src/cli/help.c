@@ -131,6 +131,11 @@ void ls_help_print_command(FILE *stream, const ls_command *command)
     print_paragraphs(stream, command->details);
     print_settings(stream, command);
     fputs("\nAlso:\n", stream);
+    if (command->takes_deepspeed)
+        print_flag(stream, "--deepspeed FILE",
+                   "ds_config.json: the settings that it names, where no flag says them "
+                   "(lockstep config FILE shows what comes of it)");
+    if (command->is_config) print_flag(stream, "--json", "the same as a JSON object");
     if (command->can_be_quiet)
         print_flag(stream, "--quiet", "no progress; results and errors only");
     print_flag(stream, "--help", "this text");

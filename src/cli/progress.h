@@ -23,6 +23,7 @@ typedef struct ls_progress {
     char stage[256]; /* the stage that a plain line was last printed for */
     double speed;    /* tokens a second, smoothed: lengths differ from step to step */
     int64_t tokens;  /* so far */
+    int64_t every; /* steps from one plain line to the next, whatever the output; 0: as suits it */
 } ls_progress;
 
 void ls_progress_init(ls_progress *progress, bool quiet);
