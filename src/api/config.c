@@ -22,8 +22,8 @@ static ls_status print_effect(ls_text *text, const ls_deepspeed_key *key, ls_err
 {
     if (key->effect == LS_DEEPSPEED_SETS && ls_setting_find(key->target) >= 0)
         return ls_text_print(text, error, "sets --%s: %s", key->target, key->help);
-    /* Only neutral values of these come so far. */
-    const char *what = key->effect == LS_DEEPSPEED_REFUSED ? "as it is here" : "no effect here";
+    /* Other values than neutral ones of what is not built were refused. */
+    const char *what = key->effect == LS_DEEPSPEED_IDLE ? "no effect here" : "as it is here";
     return ls_text_print(text, error, "%s: %s", what, key->help);
 }
 

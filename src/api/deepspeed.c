@@ -114,7 +114,7 @@ ls_status ls_deepspeed_propose(ls_deepspeed_merge *merge, const ls_deepspeed_ent
 {
     char now[64], then[64], what[200];
     if (ls_setting_find(setting) < 0)
-        return ls_deepspeed_fail(&merge->file->config, entry->written, error, LS_UNSUPPORTED,
+        return ls_deepspeed_fail(&merge->file->config, entry->written, error, LS_USAGE,
                                  "%s is not built yet: %s", value, entry->key->help);
     ls_options other = *merge->options;
     LS_TRY(set_by_key(merge, &other, entry, setting, value, error));
@@ -259,6 +259,17 @@ static ls_status merge_csv(ls_deepspeed_merge *merge, ls_error *error)
     return ls_deepspeed_propose(merge, enabled, "csv", folder, error);
 }
 
+/* DeepSpeed's own default has changed (0 until June 2026), so that the value is worth a line. */
+static ls_status merge_clipping(ls_deepspeed_merge *merge, ls_error *error)
+{
+    char digits[LS_NUMBER_BYTES];
+    LS_TRY(ls_deepspeed_merge_number(merge, "gradient_clipping", "max-grad-norm", error));
+    double norm = merge->options->max_grad_norm;
+    if (norm == 0) return ls_deepspeed_note_add(merge->file, error, "gradients are not clipped");
+    return ls_deepspeed_note_add(merge->file, error, "gradients are clipped to norm %s",
+                                 ls_number_print(digits, norm));
+}
+
 static ls_status merge_reports(ls_deepspeed_merge *merge, ls_error *error)
 {
     const ls_deepspeed_entry *clock = ls_deepspeed_entry_of(merge, "wall_clock_breakdown");
@@ -308,7 +319,7 @@ static ls_status merge_all(ls_deepspeed_merge *merge, ls_error *error)
     LS_TRY(read_hidden_size(merge, error));
     LS_TRY(ls_deepspeed_merge_batch(merge, error));
     LS_TRY(ls_deepspeed_merge_optimizer(merge, error));
-    LS_TRY(ls_deepspeed_merge_number(merge, "gradient_clipping", "max-grad-norm", error));
+    LS_TRY(merge_clipping(merge, error));
     LS_TRY(merge_zero(merge, error));
     LS_TRY(merge_reports(merge, error));
     if (merge->contradictions.length)

@@ -37,7 +37,7 @@ ls_status ls_deepspeed_contradict(ls_deepspeed_merge *merge, const char *setting
                                   ls_error *error) LS_MUST_CHECK;
 
 /* The key says that the setting has this value; `value` is borrowed as long as the options live. A
- * setting that does not exist is LS_UNSUPPORTED. */
+ * setting that does not exist is LS_USAGE. */
 ls_status ls_deepspeed_propose(ls_deepspeed_merge *merge, const ls_deepspeed_entry *entry,
                                const char *setting, const char *value,
                                ls_error *error) LS_MUST_CHECK;

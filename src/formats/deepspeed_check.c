@@ -69,7 +69,7 @@ static ls_status check_type_of(const ls_deepspeed_config *config, const char *se
     if (!json_is_string(type)) return LS_OK;
     for (; *known; known++)
         if (strcasecmp(json_string_value(type), *known) == 0) return LS_OK;
-    return ls_deepspeed_fail(config, path, error, LS_UNSUPPORTED, "'%s' is not built: known are %s",
+    return ls_deepspeed_fail(config, path, error, LS_USAGE, "'%s' is not built: known are %s",
                              ls_deepspeed_print(shown, type), list);
 }
 
@@ -148,7 +148,7 @@ static ls_status check_disks(const ls_deepspeed_config *config, ls_error *error)
     if (!optimizer || !parameters ||
         strcmp(ls_deepspeed_text(optimizer, ""), ls_deepspeed_text(parameters, "")) == 0)
         return LS_OK;
-    return ls_deepspeed_fail(config, parameters->written, error, LS_UNSUPPORTED,
+    return ls_deepspeed_fail(config, parameters->written, error, LS_USAGE,
                              "is '%s' while '%s' is '%s': one folder for both is built",
                              ls_deepspeed_text(parameters, ""), optimizer->written,
                              ls_deepspeed_text(optimizer, ""));

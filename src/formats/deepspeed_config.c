@@ -170,7 +170,7 @@ static ls_status check_built(const ls_deepspeed_config *config, const ls_deepspe
     if (key->effect != LS_DEEPSPEED_REFUSED || is_auto(value) || is_neutral(key, value) ||
         is_off(value))
         return LS_OK;
-    return ls_deepspeed_fail(config, path, error, LS_UNSUPPORTED, "%s is not supported: %s",
+    return ls_deepspeed_fail(config, path, error, LS_USAGE, "%s is not supported: %s",
                              ls_deepspeed_print(shown, value), key->help);
 }
 
@@ -315,7 +315,7 @@ ls_status ls_deepspeed_config_load(ls_deepspeed_config *config, const char *path
     *config = (ls_deepspeed_config){0};
     if (!ls_path_exists(path) && (path[0] == '{' || is_base64_object(path)))
         return ls_fail(
-            error, LS_UNSUPPORTED,
+            error, LS_USAGE,
             "--deepspeed: '%.40s%s' is the text of a configuration%s: write it to a file "
             "and give the file",
             path, strlen(path) > 40 ? "..." : "", path[0] == '{' ? "" : " in base64");
@@ -323,6 +323,7 @@ ls_status ls_deepspeed_config_load(ls_deepspeed_config *config, const char *path
     if (status == LS_OK)
         status =
             ls_file_read(&config->bytes, &config->count, path, LS_DEEPSPEED_LARGEST_FILE, error);
+    if (status == LS_IO) status = ls_fail_context(error, status, "--deepspeed");
     if (status == LS_OK) status = read_root(config, error);
     return finish(config, status);
 }

@@ -37,8 +37,9 @@ typedef struct ls_deepspeed_config {
 enum { LS_DEEPSPEED_LARGEST_FILE = 1 << 20 };
 
 /* LS_INVALID: syntax, an unknown key, a wrong type or range; LS_USAGE: keys that contradict each
- * other; LS_UNSUPPORTED: what is not built. Texts name the file, the line, the key, what it is and
- * what is wanted. All-zero after a failure; free with ls_deepspeed_config_deinit. */
+ * other, and what is not built, as it is for other settings. Texts name the file, the line, the
+ * key, what it is and what is wanted. All-zero after a failure; free with
+ * ls_deepspeed_config_deinit. */
 ls_status ls_deepspeed_config_load(ls_deepspeed_config *config, const char *path,
                                    ls_error *error) LS_MUST_CHECK;
 /* The same of bytes in memory; `name` stands for the path. */
