@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/files.h"
 #include "base/numbers.h"
 #include "formats/deepspeed_config.h"
 #include "formats/relaxed_json.h"
@@ -361,6 +362,24 @@ static void the_table_is_sound(void **state)
     }
 }
 
+/* The page for users names every key. */
+static void the_page_has_every_key(void **state)
+{
+    (void)state;
+    char *page;
+    size_t bytes;
+    assert_ok(ls_file_read(&page, &bytes, LS_TEST_SOURCE "/docs/coming-from-deepspeed.md", 1 << 20,
+                           &error),
+              error);
+    for (const ls_deepspeed_key *key = ls_deepspeed_keys(); key->path; key++) {
+        char row[120];
+        if (key->kind == LS_DEEPSPEED_SECTION && key->effect != LS_DEEPSPEED_OLD_NAME) continue;
+        snprintf(row, sizeof row, "| `%s` |", key->path);
+        if (!strstr(page, row)) fail_msg("no row %s", row);
+    }
+    ls_free(page);
+}
+
 static void lines_of_keys_are_found(void **state)
 {
     (void)state;
@@ -416,6 +435,7 @@ int main(void)
         cmocka_unit_test(keys_must_fit_together),
         cmocka_unit_test(a_text_in_place_of_a_path_is_named),
         cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(the_page_has_every_key),
         cmocka_unit_test(lines_of_keys_are_found),
         cmocka_unit_test(every_allocation_may_fail),
     };
