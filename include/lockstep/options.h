@@ -53,7 +53,7 @@ typedef struct ls_options {
     int64_t device_memory; /* bytes a device may use; 0: no limit */
     bool print_program;    /* plan: print the program too */
 
-    int64_t logging_steps; /* the program: steps between two lines; 0: as suits the output */
+    int64_t log_every; /* steps from one plain line of progress to the next; 0: about 20 */
 } ls_options;
 
 #endif

@@ -115,7 +115,8 @@ ls_status ls_deepspeed_propose(ls_deepspeed_merge *merge, const ls_deepspeed_ent
     char now[64], then[64], what[200];
     if (ls_setting_find(setting) < 0)
         return ls_deepspeed_fail(&merge->file->config, entry->written, error, LS_USAGE,
-                                 "%s is not built yet: %s", value, entry->key->help);
+                                 "asks for --%s, which is not built yet: %s", setting,
+                                 entry->key->help);
     ls_options other = *merge->options;
     LS_TRY(set_by_key(merge, &other, entry, setting, value, error));
     if (!ls_deepspeed_is_given(merge, setting)) {
@@ -191,15 +192,14 @@ static ls_status merge_stage(ls_deepspeed_merge *merge, ls_error *error)
     return ls_deepspeed_propose(merge, entry, "strategy", strategies[stage], error);
 }
 
-/* Elements as `scale` bytes or elements each; "auto" by the model's hidden size, as Transformers
- * has it. */
-static ls_status merge_elements(ls_deepspeed_merge *merge, const char *path, const char *setting,
-                                int64_t scale, int64_t automatic, ls_error *error)
+/* Elements of `scale` units each; "auto" by the model's hidden size, as Transformers has it. */
+static ls_status merge_elements(ls_deepspeed_merge *merge, const ls_deepspeed_entry *entry,
+                                const char *setting, int64_t scale, int64_t automatic,
+                                ls_error *error)
 {
     char digits[LS_NUMBER_BYTES];
-    const ls_deepspeed_entry *entry = ls_deepspeed_entry_of(merge, path);
-    if (!entry) return LS_OK;
     bool is_auto = ls_deepspeed_is_auto(entry);
+    if (!entry) return LS_OK;
     if (is_auto && merge->hidden_size == 0) return ls_deepspeed_leave(merge, entry, setting, error);
     snprintf(digits, sizeof digits, "%" PRId64,
              scale * (is_auto ? automatic : ls_deepspeed_integer(entry, 0)));
@@ -207,6 +207,21 @@ static ls_status merge_elements(ls_deepspeed_merge *merge, const char *path, con
     return ls_deepspeed_derive(merge, setting, digits, error,
                                "%s is auto: from the model's hidden size %" PRId64, entry->written,
                                merge->hidden_size);
+}
+
+/* What counts in stage 3 only. Where there is no such setting the default there is as good as
+ * "auto": it changes no result. */
+static ls_status merge_stage3(ls_deepspeed_merge *merge, const char *path, const char *setting,
+                              int64_t automatic, ls_error *error)
+{
+    const ls_deepspeed_entry *entry = ls_deepspeed_entry_of(merge, path);
+    double neutral = 0;
+    if (ls_setting_find(setting) >= 0)
+        return merge_elements(merge, entry, setting, 1, automatic, error);
+    if (!entry || ls_deepspeed_is_auto(entry)) return LS_OK;
+    if (ls_number_parse(entry->key->neutral, &neutral) && ls_deepspeed_number(entry, 0) == neutral)
+        return LS_OK;
+    return merge_elements(merge, entry, setting, 1, automatic, error);
 }
 
 static ls_status merge_offload(ls_deepspeed_merge *merge, const char *section, const char *setting,
@@ -230,33 +245,47 @@ static ls_status merge_zero(ls_deepspeed_merge *merge, ls_error *error)
 {
     int64_t hidden = merge->hidden_size;
     LS_TRY(merge_stage(merge, error));
-    LS_TRY(merge_elements(merge, "zero_optimization.reduce_bucket_size", "bucket-size", 4,
-                          hidden * hidden, error));
+    LS_TRY(merge_elements(merge,
+                          ls_deepspeed_entry_of(merge, "zero_optimization.reduce_bucket_size"),
+                          "bucket-size", 4, hidden * hidden, error));
     LS_TRY(merge_offload(merge, "offload_optimizer", "offload-optimizer", error));
     LS_TRY(merge_offload(merge, "offload_param", "offload-parameters", error));
     if (ls_deepspeed_integer(ls_deepspeed_entry_of(merge, "zero_optimization.stage"), 0) < 3)
         return LS_OK;
-    LS_TRY(merge_elements(merge, "zero_optimization.stage3_prefetch_bucket_size",
-                          "prefetch-bucket-size", 1, hidden * hidden * 9 / 10, error));
-    return merge_elements(merge, "zero_optimization.stage3_param_persistence_threshold",
-                          "persistence-threshold", 1, 10 * hidden, error);
+    LS_TRY(merge_stage3(merge, "zero_optimization.stage3_prefetch_bucket_size",
+                        "prefetch-bucket-size", hidden * hidden * 9 / 10, error));
+    return merge_stage3(merge, "zero_optimization.stage3_param_persistence_threshold",
+                        "persistence-threshold", 10 * hidden, error);
 }
 
 /* --- reports --------------------------------------------------------------------------------- */
 
+static const char *text_of(const ls_deepspeed_merge *merge, const char *path, const char *fallback)
+{
+    const char *text = ls_deepspeed_text(ls_deepspeed_entry_of(merge, path), "");
+    return *text ? text : fallback;
+}
+
 static ls_status merge_csv(ls_deepspeed_merge *merge, ls_error *error)
 {
     const ls_deepspeed_entry *enabled = ls_deepspeed_entry_of(merge, "csv_monitor.enabled");
-    const char *folder, *base, *job;
+    const ls_deepspeed_entry *job = ls_deepspeed_entry_of(merge, "csv_monitor.job_name");
     if (!ls_deepspeed_flag(enabled, false)) return LS_OK;
-    base = ls_deepspeed_text(ls_deepspeed_entry_of(merge, "csv_monitor.output_path"), "");
-    job =
-        ls_deepspeed_text(ls_deepspeed_entry_of(merge, "csv_monitor.job_name"), "DeepSpeedJobName");
-    if (!*base) base = "csv_monitor";
-    size_t length = strlen(base);
-    LS_TRY(ls_arena_text(&merge->file->texts, &folder, error, "%s%s%s", base,
-                         base[length - 1] == '/' ? "" : "/", job));
-    return ls_deepspeed_propose(merge, enabled, "csv", folder, error);
+    LS_TRY(ls_deepspeed_propose(merge, enabled, "csv",
+                                text_of(merge, "csv_monitor.output_path", "csv_monitor"), error));
+    return ls_deepspeed_propose(merge, job ? job : enabled, "job-name",
+                                text_of(merge, "csv_monitor.job_name", "DeepSpeedJobName"), error);
+}
+
+static ls_status merge_tensorboard(ls_deepspeed_merge *merge, ls_error *error)
+{
+    const ls_deepspeed_entry *enabled = ls_deepspeed_entry_of(merge, "tensorboard.enabled");
+    const char *folder = text_of(merge, "tensorboard.output_path", "tensorboard"), *whole;
+    if (!ls_deepspeed_flag(enabled, false)) return LS_OK;
+    LS_TRY(ls_arena_text(&merge->file->texts, &whole, error, "%s%s%s", folder,
+                         folder[strlen(folder) - 1] == '/' ? "" : "/",
+                         text_of(merge, "tensorboard.job_name", "DeepSpeedJobName")));
+    return ls_deepspeed_propose(merge, enabled, "tensorboard", whole, error);
 }
 
 /* DeepSpeed's own default has changed (0 until June 2026), so that the value is worth a line. */
@@ -273,10 +302,11 @@ static ls_status merge_clipping(ls_deepspeed_merge *merge, ls_error *error)
 static ls_status merge_reports(ls_deepspeed_merge *merge, ls_error *error)
 {
     const ls_deepspeed_entry *clock = ls_deepspeed_entry_of(merge, "wall_clock_breakdown");
-    LS_TRY(ls_deepspeed_merge_number(merge, "steps_per_print", "logging-steps", error));
+    LS_TRY(ls_deepspeed_merge_number(merge, "steps_per_print", "log-every", error));
     if (ls_deepspeed_flag(clock, false))
         LS_TRY(ls_deepspeed_propose(merge, clock, "wall-clock-breakdown", "true", error));
-    return merge_csv(merge, error);
+    LS_TRY(merge_csv(merge, error));
+    return merge_tensorboard(merge, error);
 }
 
 /* Keys without effect, in one line. */

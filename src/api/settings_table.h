@@ -98,8 +98,8 @@
       "threads of a device; 0: all cores, divided among the devices") \
     X("device-memory", device_memory, BYTES, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 9.2e18, \
       "bytes that a device may use, such as 600MiB or 2GB; 0: no limit") \
-    X("logging-steps", logging_steps, INTEGER, LS_COMMAND_TRAIN, 0, "0", 0, 1e12, \
-      "print a line every so many steps; 0: a live line, or twenty lines where there is no terminal") \
+    X("log-every", log_every, INTEGER, LS_COMMAND_TRAIN, 0, "0", 0, 1e12, \
+      "steps between lines of progress where there is no terminal; 0: about twenty lines a run") \
     X("print", print_program, FLAG, LS_COMMAND_PLAN, 0, "false", 0, 0, \
       "print the program of a step too")
 /* clang-format on */

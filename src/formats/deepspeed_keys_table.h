@@ -26,7 +26,7 @@
       "passes of a step: batch = micro batch x passes x devices") \
     X("gradient_clipping", NUMBER, true, "1.0", SETS, "max-grad-norm", FROM0, \
       "clip the gradient to this norm; 0: do not clip") \
-    X("steps_per_print", INTEGER, true, "null", SETS, "logging-steps", 1, 1e12, \
+    X("steps_per_print", INTEGER, true, "null", SETS, "log-every", 1, 1e12, \
       "print a line every so many steps") \
     X("wall_clock_breakdown", FLAG, true, "false", SETS, "wall-clock-breakdown", ANY, \
       "print the times of the parts of a step") \
@@ -263,14 +263,17 @@
     IDLE_FLAG(X, "dump_state", "false", "lockstep config prints the settings") \
     SECTION_OF(X, "csv_monitor", "metrics as CSV") \
     X("csv_monitor.enabled", FLAG, false, "false", SETS, "csv", ANY, "write CSV files") \
-    X("csv_monitor.output_path", TEXT, false, "", SETS, "csv", ANY, "the folder of the CSV files") \
-    X("csv_monitor.job_name", TEXT, false, "DeepSpeedJobName", SETS, "csv", ANY, \
+    X("csv_monitor.output_path", TEXT, false, "", SETS, "csv", ANY, \
+      "the folder of the CSV files; csv_monitor when empty") \
+    X("csv_monitor.job_name", TEXT, false, "DeepSpeedJobName", SETS, "job-name", ANY, \
       "a folder inside output_path") \
     SECTION_OF(X, "tensorboard", "metrics for TensorBoard") \
-    NO_FLAG(X, "tensorboard.enabled", "false", \
-            "TensorBoard files are not built: metrics.jsonl has every step") \
-    IDLE_TEXT(X, "tensorboard.output_path", "", "of TensorBoard") \
-    IDLE_TEXT(X, "tensorboard.job_name", "DeepSpeedJobName", "of TensorBoard") \
+    X("tensorboard.enabled", FLAG, false, "false", SETS, "tensorboard", ANY, \
+      "write TensorBoard event files") \
+    X("tensorboard.output_path", TEXT, false, "", SETS, "tensorboard", ANY, \
+      "the folder of the event files; tensorboard when empty") \
+    X("tensorboard.job_name", TEXT, false, "DeepSpeedJobName", SETS, "tensorboard", ANY, \
+      "a folder inside output_path") \
     SECTION_OF(X, "wandb", "a service") \
     NO_FLAG(X, "wandb.enabled", "false", "nothing is sent to a service: metrics.jsonl has every step") \
     IDLE_TEXT(X, "wandb.group", "null", "of a service") \

@@ -188,7 +188,7 @@ static void each_key_sets_its_setting(void **state)
     has(&m, "warmup-min-ratio", "0.2", "warmup_min_ratio");
     has(&m, "cosine-min-ratio", "0.01", "cos_min_ratio");
     has(&m, "max-grad-norm", "0.25", "gradient_clipping");
-    has(&m, "logging-steps", "10", "steps_per_print");
+    has(&m, "log-every", "10", "steps_per_print");
     has(&m, "strategy", "ddp", "zero_optimization.stage");
     has(&m, "bucket-size", "8000000", "reduce_bucket_size");
     has(&m, "batch-size", "32", "default");

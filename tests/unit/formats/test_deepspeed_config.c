@@ -265,7 +265,6 @@ static void what_is_not_built_is_refused_by_name(void **state)
         {"{\"activation_checkpointing\": {\"partition_activations\": true}}",
          "'activation_checkpointing.partition_activations'"},
         {"{\"activation_checkpointing\": {\"cpu_checkpointing\": true}}", "cpu_checkpointing"},
-        {"{\"tensorboard\": {\"enabled\": true}}", "'tensorboard.enabled'"},
         {"{\"wandb\": {\"enabled\": true, \"project\": \"p\"}}", "'wandb.enabled'"},
         {"{\"autotuning\": {\"enabled\": true}}", "'autotuning.enabled'"},
         {"{\"elasticity\": {\"enabled\": true}}", "'elasticity.enabled'"},
