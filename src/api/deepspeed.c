@@ -182,11 +182,11 @@ static ls_status merge_stage(ls_deepspeed_merge *merge, ls_error *error)
     const ls_deepspeed_entry *entry = ls_deepspeed_entry_of(merge, "zero_optimization.stage");
     int64_t stage = ls_deepspeed_integer(entry, 0);
     const char *given = merge->options->strategy;
-    if (!entry && merge->options->devices == 1) return LS_OK;
+    if (!entry && merge->devices == 1) return LS_OK;
     if (!entry)
         return ls_deepspeed_derive(merge, "strategy", "ddp", error, "no zero_optimization.stage");
     if (ls_deepspeed_is_given(merge, "strategy") && given) {
-        bool one = stage == 0 && merge->options->devices == 1 && is_strategy(given, "single");
+        bool one = stage == 0 && merge->devices == 1 && is_strategy(given, "single");
         if (one || is_strategy(given, strategies[stage])) return LS_OK;
     }
     return ls_deepspeed_propose(merge, entry, "strategy", strategies[stage], error);
@@ -364,8 +364,11 @@ ls_status ls_deepspeed_apply(ls_deepspeed *file, ls_options *options, ls_sources
                              ls_error *error)
 {
     ls_options merged = *options;
-    ls_deepspeed_merge merge = {.file = file, .options = &merged, .sources = sources};
+    ls_deepspeed_merge merge = {
+        .file = file, .options = &merged, .sources = sources, .devices = options->devices};
     file->note_count = 0;
+    if (merge.devices < 1)
+        return ls_fail(error, LS_USAGE, "--devices: %" PRId64 " devices", merge.devices);
     ls_status status = merge_all(&merge, error);
     if (status == LS_OK) *options = merged;
     ls_text_deinit(&merge.contradictions);

@@ -16,12 +16,11 @@ enum { MOST_TRIPLES = 3, TRIPLE_BYTES = 64 };
 
 static void read_triangle(triangle *t, const ls_deepspeed_merge *merge)
 {
-    const ls_options *options = merge->options;
     *t = (triangle){
         .batch_key = ls_deepspeed_entry_of(merge, "train_batch_size"),
         .micro_key = ls_deepspeed_entry_of(merge, "train_micro_batch_size_per_gpu"),
         .passes_key = ls_deepspeed_entry_of(merge, "gradient_accumulation_steps"),
-        .devices = options->devices,
+        .devices = merge->devices,
     };
     t->batch = ls_deepspeed_integer(t->batch_key, 0);
     t->micro = ls_deepspeed_integer(t->micro_key, 0);
