@@ -65,6 +65,7 @@ static ls_status write_results(ls_training_run *run, ls_error *error)
 {
     char *weights = NULL;
     const char *output = run->session.options->output;
+    ls_training_run_release(run);
     LS_TRY(ls_output_write_model(output, &run->session.folder, run->session.labels,
                                  run->session.max_length, ls_ranks_executor(run->ranks),
                                  &run->programs.training, error));
