@@ -14,7 +14,7 @@ comma := ,
 SANITIZE ?=
 BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 
-LIBRARIES := jansson libxxhash nettle
+LIBRARIES := jansson libxxhash nettle hwloc
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Isrc -DLS_VERSION='"$(VERSION)"' \
             $(shell pkg-config --cflags $(LIBRARIES))
 WARNINGS := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Werror

@@ -6,7 +6,7 @@
 
 #include "api/settings.h"
 #include "base/alloc.h"
-#include "base/threads.h"
+#include "base/topology.h"
 
 ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error)
 {
