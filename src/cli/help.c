@@ -130,6 +130,9 @@ void ls_help_print_command(FILE *stream, const ls_command *command)
     fprintf(stream, "\nUsage: lockstep %s %s\n\n", command->name, command->usage);
     print_paragraphs(stream, command->details);
     print_settings(stream, command);
+    if (command->own_flags) fputs("\nFlags:\n", stream);
+    for (const ls_own_flag *flag = command->own_flags; flag && flag->name; flag++)
+        print_flag(stream, flag->name, flag->help);
     fputs("\nAlso:\n", stream);
     if (command->can_be_quiet)
         print_flag(stream, "--quiet", "no progress; results and errors only");
@@ -151,7 +154,8 @@ void ls_help_print_all(FILE *stream, const ls_command *const *commands, size_t c
           stream);
     print_wrapped(stream,
                   "Exit status: 0 done; 1 bad input or a failed run; 2 a wrong command line or "
-                  "something that is not supported; 5 stopped at a loss or gradient that is not "
+                  "something that is not supported; 4 a process or host was lost; 5 stopped at a "
+                  "loss or gradient that is not "
                   "finite; 75 stopped by a signal, with the model written.",
                   0, 0);
 }
