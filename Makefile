@@ -129,7 +129,7 @@ bench-gemm: $(BUILD)/bench/gemm_bench
 FUZZ_FLAGS := -std=c17 -O1 -g $(NUMERIC) -pthread -fsanitize=address,undefined \
               -fno-sanitize-recover=all
 FUZZ_OBJECTS := $(patsubst src/%.c,$(BUILD)/fuzz/obj/%.o, \
-                  $(wildcard src/base/*.c src/formats/*.c src/tokenizer/*.c))
+                  $(wildcard src/base/*.c src/formats/*.c src/tokenizer/*.c src/launch/hosts.c))
 
 $(BUILD)/fuzz/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)

@@ -76,17 +76,15 @@ static bool find_lost_host(ls_cause *cause, const char *text)
     return true;
 }
 
-/* MPICH: "PID 123 RUNNING AT alpha", "EXIT CODE: 9", "EXIT STRING: Killed (signal 9)". The rank is
- * the one that said hello with this process id. */
-static bool find_mpich(ls_cause *cause, const char *text, const ls_output *output, int ranks)
+/* MPICH: "PID 123 RUNNING AT alpha", "EXIT CODE: 9", "EXIT STRING: Killed (signal 9)". The process
+ * is the first in the order of ranks that did not end well; MPICH ends all of them when one fails,
+ * so that it need not be the one. */
+static bool find_mpich(ls_cause *cause, const char *text)
 {
     const char *start = strstr(text, "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES");
     if (!start) return false;
-    long pid = number_after(start, "PID");
     long signal = number_after(start, "(signal");
     copy_word_after(cause->host, start, "RUNNING AT");
-    for (int rank = 0; rank < ranks; rank++)
-        if (pid > 0 && ls_output_note(output, rank)->pid == pid) cause->rank = rank;
     cause->kind = signal > 0 ? LS_CAUSE_KILLED : LS_CAUSE_EXITED;
     cause->signal = signal > 0 ? (int)signal : 0;
     cause->code = (int)number_after(start, "EXIT CODE:");
@@ -115,7 +113,7 @@ void ls_cause_find(ls_cause *cause, const ls_output *output, int ranks, bool dir
     *cause = (ls_cause){.rank = direct ? 0 : -1};
     if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0) return;
     bool found = !direct && (find_signal(cause, text) || find_lost_host(cause, text) ||
-                             find_exit(cause, text) || find_mpich(cause, text, output, ranks));
+                             find_exit(cause, text) || find_mpich(cause, text));
     if (!found) {
         find_in_status(cause, direct, wait_status);
         bool started = false;

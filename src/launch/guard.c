@@ -22,8 +22,7 @@ enum { ORDER_STOP = 's', ORDER_END = 'e' };
 /* How long mpirun has to end its ranks, and orphans to end by themselves. */
 static const double end_seconds = 2, orphan_seconds = 1;
 
-/* --- in the guard process
- * ------------------------------------------------------------------------- */
+/* --- in the guard process -------------------------------------------------------------------- */
 
 typedef struct watched {
     pid_t program;
@@ -203,8 +202,7 @@ static _Noreturn void be_guard(const ls_words *words, const ls_words *environmen
     _exit(0);
 }
 
-/* --- in ours
- * -------------------------------------------------------------------------------------- */
+/* --- in ours --------------------------------------------------------------------------------- */
 
 static void close_end(int *descriptor)
 {

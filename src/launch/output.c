@@ -34,6 +34,7 @@ typedef struct tagged_stream {
     char held[MOST_HELD]; /* what may be the start of a tag or border */
     size_t held_length;
     ls_text ready; /* rank 0's, to be written in one piece */
+    char last;     /* byte that was written */
 } tagged_stream;
 
 struct ls_output {
@@ -73,8 +74,7 @@ void ls_output_free(ls_output *output)
     ls_free(output);
 }
 
-/* --- writing
- * -------------------------------------------------------------------------------------- */
+/* --- writing --------------------------------------------------------------------------------- */
 
 static ls_status write_all(int descriptor, const char *bytes, size_t count, ls_error *error)
 {
@@ -96,6 +96,7 @@ static ls_status write_all(int descriptor, const char *bytes, size_t count, ls_e
 static ls_status flush(ls_output *output, int index, ls_error *error)
 {
     ls_text *ready = &output->streams[index].ready;
+    if (ready->length > 0) output->streams[index].last = ready->data[ready->length - 1];
     ls_status status = write_all(output->options.into[index], ready->data, ready->length, error);
     ls_text_clear(ready);
     return status;
@@ -112,15 +113,15 @@ static ls_status write_line(ls_output *output, int index, int rank, const ls_tex
                                      (int)line->length, line->data);
     if (status == LS_OK)
         status = write_all(output->options.into[index], whole.data, whole.length, error);
+    output->streams[index].last = '\n';
     ls_text_deinit(&whole);
     return status;
 }
 
-/* --- lines
- * ---------------------------------------------------------------------------------------- */
+/* --- lines ----------------------------------------------------------------------------------- */
 
-/* Follow a rank's standard error for its last line. */
-static void note_byte(rank_text *rank, char byte)
+/* Follow a rank's standard error for its last line; whether the byte is text of it. */
+static bool note_byte(rank_text *rank, char byte)
 {
     if (byte == '\n' || byte == '\r') {
         rank->begun[rank->begun_length] = '\0';
@@ -130,9 +131,11 @@ static void note_byte(rank_text *rank, char byte)
         rank->in_escape = true;
     } else if (rank->in_escape) {
         rank->in_escape = byte == '[' || !(byte >= '@' && byte <= '~');
-    } else if ((unsigned char)byte >= ' ' && rank->begun_length < LAST_LINE_BYTES - 1) {
-        rank->begun[rank->begun_length++] = byte;
+    } else if ((unsigned char)byte >= ' ') {
+        if (rank->begun_length < LAST_LINE_BYTES - 1) rank->begun[rank->begun_length++] = byte;
+        return true;
     }
+    return false;
 }
 
 /* A whole line of another rank, or the first one of rank 0. */
@@ -164,17 +167,18 @@ static ls_status take_byte(ls_output *output, int index, char byte, ls_error *er
     }
     rank_text *rank = &output->ranks[source];
     ls_text *line = &rank->line[index];
-    if (index == 1) note_byte(rank, byte);
+    bool shown = index == 0 || note_byte(rank, byte);
     /* Rank 0 is kept back only while it may be saying hello. */
     bool hello = index == 1 && rank->note.pid == 0 && output->options.tagged &&
                  (line->length > 0 || byte == LS_RANK_MARK);
     if (source == 0 && !hello) return ls_text_append(&stream->ready, &byte, 1, error);
     if (byte == '\n' || line->length >= MOST_LINE) return end_line(output, index, source, error);
-    return ls_text_append(line, &byte, 1, error);
+    /* What a carriage return would overwrite is gone. */
+    if (index == 1 && shown && !hello && rank->begun_length == 1) ls_text_clear(line);
+    return shown || hello ? ls_text_append(line, &byte, 1, error) : LS_OK;
 }
 
-/* --- tags
- * ----------------------------------------------------------------------------------------- */
+/* --- tags ------------------------------------------------------------------------------------ */
 
 typedef enum match_result { MATCH_NO, MATCH_PARTLY, MATCH_WHOLE } match_result;
 
@@ -262,6 +266,9 @@ static ls_status take_tagged(ls_output *output, int index, char byte, ls_error *
     case MATCH_PARTLY:
         return LS_OK;
     case MATCH_WHOLE:
+        /* A line that mpirun talks into is as long as it will be. */
+        if (source == LAUNCHER && stream->source != LAUNCHER && index == 1)
+            note_byte(&output->ranks[stream->source], '\n');
         stream->held_length = 0;
         stream->at_line_start = false;
         stream->source = source;
@@ -293,6 +300,10 @@ ls_status ls_output_finish(ls_output *output, ls_error *error)
         for (int rank = 0; rank < output->options.ranks; rank++)
             if (output->ranks[rank].line[index].length > 0)
                 LS_TRY(end_line(output, index, rank, error));
+        LS_TRY(flush(output, index, error));
+        /* A line that rank 0 could not end. */
+        if (index == 1 && output->ranks[0].begun_length > 0 && output->streams[1].last != '\n')
+            LS_TRY(ls_text_append(&output->streams[index].ready, "\n", 1, error));
         LS_TRY(flush(output, index, error));
     }
     for (int rank = 0; rank < output->options.ranks; rank++)

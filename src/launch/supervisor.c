@@ -35,8 +35,7 @@ double ls_restart_delay(int restarts)
     return restarts < 6 ? 1 << restarts : LONGEST_DELAY;
 }
 
-/* --- hosts
- * ---------------------------------------------------------------------------------------- */
+/* --- hosts ----------------------------------------------------------------------------------- */
 
 static ls_status is_alive(const ls_host *host, const char *agent, bool *alive, ls_error *error)
 {
@@ -97,8 +96,7 @@ static ls_status choose_hosts(supervised *run, bool *possible, ls_error *error)
     return LS_OK;
 }
 
-/* --- one attempt
- * ---------------------------------------------------------------------------------- */
+/* --- one attempt ----------------------------------------------------------------------------- */
 
 /* Rank 0 draws its progress line as if our terminal were its own. */
 static ls_status describe_terminal(bool *live, ls_error *error)
@@ -173,8 +171,7 @@ end:
     return status;
 }
 
-/* --- again
- * ---------------------------------------------------------------------------------------- */
+/* --- again ----------------------------------------------------------------------------------- */
 
 /* Whether another attempt is to be made, after the wait that goes before it. */
 static ls_status may_restart(supervised *run, bool *again, ls_error *error)
@@ -229,6 +226,9 @@ ls_status ls_supervise(const ls_launch_context *context, int *exit_status, ls_er
     ls_interrupts_close(&run.interrupts);
     ls_hosts_deinit(&run.left);
     *exit_status = ls_cause_exit_status(&run.cause);
-    if (run.interrupts.count > 1) *exit_status = 128 + run.interrupts.last;
+    /* Ended at once, or before the run could listen: as if the signal had been ours. */
+    bool unheard = run.cause.kind == LS_CAUSE_KILLED && run.cause.signal == SIGTERM;
+    if (run.interrupts.count > 1 || (run.interrupts.count > 0 && unheard))
+        *exit_status = 128 + run.interrupts.last;
     return status;
 }
