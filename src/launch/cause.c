@@ -114,13 +114,11 @@ void ls_cause_find(ls_cause *cause, const ls_output *output, int ranks, bool dir
     if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0) return;
     bool found = !direct && (find_signal(cause, text) || find_lost_host(cause, text) ||
                              find_exit(cause, text) || find_mpich(cause, text));
-    if (!found) {
-        find_in_status(cause, direct, wait_status);
-        bool started = false;
-        for (int rank = 0; rank < ranks; rank++)
-            started = started || ls_output_note(output, rank)->pid > 0;
-        if (!direct && !started) cause->kind = LS_CAUSE_LAUNCHER;
-    }
+    if (!found) find_in_status(cause, direct, wait_status);
+    bool started = direct;
+    for (int rank = 0; rank < ranks; rank++)
+        started = started || ls_output_note(output, rank)->pid > 0;
+    if (!started) cause->kind = LS_CAUSE_LAUNCHER;
     if (cause->rank >= ranks) cause->rank = -1;
     if (!*cause->host && cause->rank >= 0)
         snprintf(cause->host, sizeof cause->host, "%s", ls_output_note(output, cause->rank)->host);

@@ -13,7 +13,7 @@ typedef enum ls_cause_kind {
     LS_CAUSE_EXITED,    /* a rank ended with a status above 0 */
     LS_CAUSE_KILLED,    /* a rank was ended by a signal */
     LS_CAUSE_HOST_LOST, /* a host no longer answers */
-    LS_CAUSE_LAUNCHER,  /* mpirun was ended by a signal, or failed without naming a rank */
+    LS_CAUSE_LAUNCHER,  /* mpirun was ended by a signal, or started nothing */
 } ls_cause_kind;
 
 typedef struct ls_cause {

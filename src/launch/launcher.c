@@ -95,6 +95,10 @@ static ls_status add_openmpi(ls_words *words, ls_words *environment, const ls_la
         {"btl_vader_single_copy_mechanism", "none"},
         /* A rank that waits must not take the core of one that computes. */
         {"mpi_yield_when_idle", "1"},
+        /* A host that falls silent is noticed within half a minute, not after five. */
+        {"oob_tcp_keepalive_time", "10"},
+        {"oob_tcp_keepalive_intvl", "5"},
+        {"oob_tcp_keepalive_probes", "3"},
         /* The hosts are those of the layout, whatever a batch system has allotted. */
         {"ras", "^slurm,tm,lsf,gridengine"},
         {"plm", "^slurm,tm,lsf"},

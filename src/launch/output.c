@@ -34,7 +34,7 @@ typedef struct tagged_stream {
     char held[MOST_HELD]; /* what may be the start of a tag or border */
     size_t held_length;
     ls_text ready; /* rank 0's, to be written in one piece */
-    char last;     /* byte that was written */
+    bool drawn;    /* something of rank 0's stands in a line that was not ended */
 } tagged_stream;
 
 struct ls_output {
@@ -96,7 +96,6 @@ static ls_status write_all(int descriptor, const char *bytes, size_t count, ls_e
 static ls_status flush(ls_output *output, int index, ls_error *error)
 {
     ls_text *ready = &output->streams[index].ready;
-    if (ready->length > 0) output->streams[index].last = ready->data[ready->length - 1];
     ls_status status = write_all(output->options.into[index], ready->data, ready->length, error);
     ls_text_clear(ready);
     return status;
@@ -113,7 +112,7 @@ static ls_status write_line(ls_output *output, int index, int rank, const ls_tex
                                      (int)line->length, line->data);
     if (status == LS_OK)
         status = write_all(output->options.into[index], whole.data, whole.length, error);
-    output->streams[index].last = '\n';
+    output->streams[index].drawn = false;
     ls_text_deinit(&whole);
     return status;
 }
@@ -171,7 +170,10 @@ static ls_status take_byte(ls_output *output, int index, char byte, ls_error *er
     /* Rank 0 is kept back only while it may be saying hello. */
     bool hello = index == 1 && rank->note.pid == 0 && output->options.tagged &&
                  (line->length > 0 || byte == LS_RANK_MARK);
-    if (source == 0 && !hello) return ls_text_append(&stream->ready, &byte, 1, error);
+    if (source == 0 && !hello) {
+        if (shown || byte == '\n' || byte == '\r') stream->drawn = byte != '\n' && byte != '\r';
+        return ls_text_append(&stream->ready, &byte, 1, error);
+    }
     if (byte == '\n' || line->length >= MOST_LINE) return end_line(output, index, source, error);
     /* What a carriage return would overwrite is gone. */
     if (index == 1 && shown && !hello && rank->begun_length == 1) ls_text_clear(line);
@@ -300,9 +302,8 @@ ls_status ls_output_finish(ls_output *output, ls_error *error)
         for (int rank = 0; rank < output->options.ranks; rank++)
             if (output->ranks[rank].line[index].length > 0)
                 LS_TRY(end_line(output, index, rank, error));
-        LS_TRY(flush(output, index, error));
         /* A line that rank 0 could not end. */
-        if (index == 1 && output->ranks[0].begun_length > 0 && output->streams[1].last != '\n')
+        if (index == 1 && output->streams[index].drawn)
             LS_TRY(ls_text_append(&output->streams[index].ready, "\n", 1, error));
         LS_TRY(flush(output, index, error));
     }

@@ -14,7 +14,7 @@
 #include "launch/job.h"
 #include "launch/run_progress.h"
 
-enum { LONGEST_DELAY = 60, MOST_WITHOUT_STEP = 2 };
+enum { LONGEST_DELAY = 60, MOST_WITHOUT_STEP = 2, EXIT_LOST = 4 };
 
 static const double probe_seconds = 15;
 
@@ -179,8 +179,10 @@ static ls_status may_restart(supervised *run, bool *again, ls_error *error)
     const ls_launch_options *options = run->context->options;
     ls_run_progress now = ls_run_progress_read(options->output);
     *again = false;
-    if (!ls_cause_is_loss(&run->cause) || run->interrupts.count > 0 || options->max_restarts == 0)
-        return LS_OK;
+    /* What once started and now does not has lost something in between. */
+    bool loss = ls_cause_is_loss(&run->cause) ||
+                (run->restarts > 0 && run->cause.kind == LS_CAUSE_LAUNCHER);
+    if (!loss || run->interrupts.count > 0 || options->max_restarts == 0) return LS_OK;
     if (run->restarts > 0) {
         bool made = ls_run_progress_made(&run->before, &now);
         run->without_step = made ? 0 : run->without_step + 1;
@@ -226,8 +228,10 @@ ls_status ls_supervise(const ls_launch_context *context, int *exit_status, ls_er
     ls_interrupts_close(&run.interrupts);
     ls_hosts_deinit(&run.left);
     *exit_status = ls_cause_exit_status(&run.cause);
+    if (run.restarts > 0 && run.cause.kind == LS_CAUSE_LAUNCHER) *exit_status = EXIT_LOST;
     /* Ended at once, or before the run could listen: as if the signal had been ours. */
-    bool unheard = run.cause.kind == LS_CAUSE_KILLED && run.cause.signal == SIGTERM;
+    int asked = context->launcher.kind == LS_LAUNCHER_DIRECT ? SIGTERM : SIGUSR1;
+    bool unheard = run.cause.signal == asked;
     if (run.interrupts.count > 1 || (run.interrupts.count > 0 && unheard))
         *exit_status = 128 + run.interrupts.last;
     return status;

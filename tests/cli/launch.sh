@@ -91,6 +91,7 @@ fresh
 STAND_IN_DIE=1:5:9 expect 4 "${launch[@]}" --processes 2 -- "${train[@]}"
 says err.txt "lockstep launch: rank 1 on $(hostname) was ended by SIGKILL (Killed); its last line: rank 1 had step 5" \
     "[rank 1] rank 1 had step 5"
+grep -q '^lockstep launch: rank 1' err.txt || { cat err.txt && fail "the cause has no line of its own"; }
 grep -qE '^-----|mpirun noticed' err.txt && { cat err.txt && fail "mpirun's own words are shown"; }
 all_gone 20
 fresh
