@@ -129,6 +129,21 @@ static ls_status check_command(launch_words *request, ls_invocation *train, ls_e
     return status;
 }
 
+/* Each process would be a run of its own, and all would write the same folder. */
+static ls_status check_mpi(const ls_launch_options *launch, ls_error *error)
+{
+#ifdef LS_HAVE_MPI
+    (void)launch, (void)error;
+    return LS_OK;
+#else
+    if (launch->program || launch->dry_run || (launch->processes == 1 && !launch->hosts))
+        return LS_OK;
+    return ls_complain(error, LS_UNSUPPORTED,
+                       "launch: this lockstep was built without MPI: install libopenmpi-dev and "
+                       "openmpi-bin and build it again, or use --devices for ranks in one process");
+#endif
+}
+
 static int launch(int count, char **words)
 {
     launch_words request = {0};
@@ -142,6 +157,7 @@ static int launch(int count, char **words)
     }
     if (status == LS_OK) status = check_command(&request, &train, &error);
     request.launch.program = getenv("LOCKSTEP_LAUNCH_PROGRAM");
+    if (status == LS_OK) status = check_mpi(&request.launch, &error);
     if (status == LS_OK) status = ls_launch(&request.launch, &result, &error);
     ls_sources_free(train.sources);
     if (status != LS_OK) return ls_exit_report(status, &error);

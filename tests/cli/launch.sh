@@ -31,15 +31,20 @@ usage "no setting --epoch" --processes 2 -- "${train[@]}" --epoch 2
 expect 0 "${launch[@]}" --processes 1 --dry-run -- "${train[@]}"
 says out.txt "1 process on 1 host" "$LOCKSTEP train --model"
 grep -q mpirun out.txt && fail "one process needs mpirun"
+if ! ldd "$LOCKSTEP" | grep -q libmpi; then
+    expect 1 "${launch[@]}" --processes 2 -- "${train[@]}"
+    says err.txt "this lockstep was built without MPI: install libopenmpi-dev"
+fi
 # Without mpirun it says what to install; one process never needs it.
 mkdir empty
-expect 1 env PATH="$PWD/empty" "${launch[@]}" --processes 2 -- "${train[@]}"
+stand_in=LOCKSTEP_LAUNCH_PROGRAM=$SOURCE/tests/cli/stand_in.py
+expect 1 env "$stand_in" PATH="$PWD/empty" "${launch[@]}" --processes 2 -- "${train[@]}"
 says err.txt "no mpirun or mpiexec along PATH: install the package openmpi-bin"
 expect 0 env PATH="$PWD/empty" "${launch[@]}" --processes 1 -- "${train[@]}" --max-steps 2 --threads 1 --quiet
 says out.txt "weights        sha256"
 rm -r out
 printf '#!/bin/sh\necho "LAM 7"\n' >empty/mpirun && chmod +x empty/mpirun
-expect 1 env PATH="$PWD/empty:/bin" "${launch[@]}" --processes 2 -- "${train[@]}"
+expect 1 env "$stand_in" PATH="$PWD/empty:/bin" "${launch[@]}" --processes 2 -- "${train[@]}"
 says err.txt "mpirun says 'LAM 7' to --version: only Open MPI's and MPICH's are known"
 command -v mpirun >/dev/null || { echo "no mpirun: tools/install-packages.sh test" && exit 77; }
 
@@ -47,9 +52,9 @@ printf 'localhost slots=2\r\nbeta slots=4 # big\r\n' >hosts
 expect 0 "${launch[@]}" --processes 3 --hosts hosts --dry-run -- "${train[@]}"
 says out.txt "3 processes on 2 hosts, started by mpirun" "2  beta       all of its cores" \
     "launch-rank $LOCKSTEP train --model"
-usage "--processes 7 is more than the 6 slots of 2 hosts" --processes 7 --hosts hosts -- "${train[@]}"
+usage "--processes 7 is more than the 6 slots of 2 hosts" --processes 7 --hosts hosts --dry-run -- "${train[@]}"
 echo "beta slots=2" >>hosts
-expect 1 "${launch[@]}" --processes 3 --hosts hosts -- "${train[@]}"
+expect 1 env "$stand_in" "${launch[@]}" --processes 3 --hosts hosts -- "${train[@]}"
 says err.txt "hosts:3: host 'beta' stands in line 2 already"
 [[ ! -e out ]] || fail "something was started"
 more=$(($(nproc) + 1))
@@ -176,3 +181,15 @@ wait $! || status=$?
 [[ $status -eq 4 ]] || { cat err.txt && fail "status $status after an interrupt before a restart"; }
 says err.txt "stopped before the restart"
 [[ $(wc -l <attempts.txt) -eq 2 ]] || fail "started again after an interrupt"
+
+# --- the program itself -----------------------------------------------------------------------------
+unset LOCKSTEP_LAUNCH_PROGRAM
+if ldd "$LOCKSTEP" | grep -q libmpi; then
+    fresh
+    options=(--max-steps 6 --threads 1 --strategy ddp --quiet)
+    expect 0 "$LOCKSTEP" "${train[@]}" "${options[@]}"
+    mv out single
+    expect 0 "${launch[@]}" --processes 2 -- "${train[@]}" "${options[@]}"
+    cmp single/model.safetensors out/model.safetensors || fail "two processes train another model"
+    [[ $(grep -c sha256 out.txt) -eq 1 ]] || { cat out.txt && fail "not one summary"; }
+fi
