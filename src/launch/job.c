@@ -61,20 +61,20 @@ void ls_interrupts_wait(ls_interrupts *interrupts, double seconds)
     if (poll(&wait, 1, (int)(seconds * 1000)) > 0) read_interrupts(interrupts);
 }
 
+/* The request to stop itself is sent once all ranks can take it; before, it would kill mpirun. */
 static void obey(ls_interrupts *interrupts, const ls_guard *guard)
 {
     int before = interrupts->count;
     if (!read_interrupts(interrupts)) return;
     if (interrupts->count == 1) {
         fprintf(stderr, "\nlockstep launch: stopping after this step; again to end at once\n");
-        ls_guard_stop(guard);
     } else if (before < 2) {
         fprintf(stderr, "\nlockstep launch: ending all processes\n");
         ls_guard_end(guard);
     }
 }
 
-/* False at the stream's end. */
+/* *open becomes false at the end of the stream. */
 static ls_status pass_on(const ls_job *job, ls_guard *guard, int stream, bool *open,
                          ls_error *error)
 {
@@ -89,7 +89,7 @@ static ls_status pass_on(const ls_job *job, ls_guard *guard, int stream, bool *o
 static ls_status watch(const ls_job *job, ls_interrupts *interrupts, ls_guard *guard,
                        ls_guard_report *report, ls_error *error)
 {
-    bool open[2] = {true, true}, reported = false;
+    bool open[2] = {true, true}, reported = false, stopped = false;
     while (!reported || open[0] || open[1]) {
         struct pollfd waits[] = {
             {.fd = interrupts->descriptor, .events = POLLIN},
@@ -104,6 +104,10 @@ static ls_status watch(const ls_job *job, ls_interrupts *interrupts, ls_guard *g
         for (int stream = 0; stream < 2; stream++)
             if (waits[1 + stream].revents)
                 LS_TRY(pass_on(job, guard, stream, &open[stream], error));
+        if (interrupts->count == 1 && !stopped && ls_output_all_started(job->output)) {
+            stopped = true;
+            ls_guard_stop(guard);
+        }
         if (waits[3].revents) {
             LS_TRY(ls_guard_read(guard, report, error));
             reported = true;

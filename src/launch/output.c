@@ -322,6 +322,13 @@ const ls_rank_note *ls_output_note(const ls_output *output, int rank)
     return &output->ranks[rank].note;
 }
 
+bool ls_output_all_started(const ls_output *output)
+{
+    for (int rank = 0; output->options.tagged && rank < output->options.ranks; rank++)
+        if (output->ranks[rank].note.pid == 0) return false;
+    return true;
+}
+
 const char *ls_output_launcher_text(const ls_output *output)
 {
     return output->launcher.data ? output->launcher.data : "";

@@ -37,6 +37,8 @@ ls_status ls_output_finish(ls_output *output, ls_error *error) LS_MUST_CHECK;
 const char *ls_output_last_line(const ls_output *output, int rank);
 /* Where a rank runs; pid 0 before it said so. */
 const ls_rank_note *ls_output_note(const ls_output *output, int rank);
+/* Whether all ranks said so; without tags there is nothing to wait for. */
+bool ls_output_all_started(const ls_output *output);
 /* What mpirun itself said; "" if nothing. */
 const char *ls_output_launcher_text(const ls_output *output);
 

@@ -4,6 +4,8 @@ source "$SOURCE/tests/cli/common.bash"
 
 train=(train --model "$SOURCE/tests/data/tiny-bert" --train train.tsv --output out)
 launch=("$LOCKSTEP" launch)
+itself=(env -u LOCKSTEP_LAUNCH_PROGRAM "${launch[@]}")
+export LOCKSTEP_LAUNCH_PROGRAM=$SOURCE/tests/cli/stand_in.py
 write_reviews train.tsv 200 1
 
 # --- what it refuses, and what it would do ----------------------------------------------------------
@@ -28,33 +30,35 @@ usage "launch starts 'train' only, not 'predict'" --processes 2 -- predict
 # The command line of train is read once, not by each process.
 usage "no setting --epoch" --processes 2 -- "${train[@]}" --epoch 2
 
-expect 0 "${launch[@]}" --processes 1 --dry-run -- "${train[@]}"
+expect 0 "${itself[@]}" --processes 1 --dry-run -- "${train[@]}"
 says out.txt "1 process on 1 host" "$LOCKSTEP train --model"
 grep -q mpirun out.txt && fail "one process needs mpirun"
-if ! ldd "$LOCKSTEP" | grep -q libmpi; then
-    expect 1 "${launch[@]}" --processes 2 -- "${train[@]}"
+if ! has_mpi; then
+    expect 1 "${itself[@]}" --processes 2 -- "${train[@]}"
     says err.txt "this lockstep was built without MPI: install libopenmpi-dev"
 fi
 # Without mpirun it says what to install; one process never needs it.
 mkdir empty
-stand_in=LOCKSTEP_LAUNCH_PROGRAM=$SOURCE/tests/cli/stand_in.py
-expect 1 env "$stand_in" PATH="$PWD/empty" "${launch[@]}" --processes 2 -- "${train[@]}"
+expect 1 env PATH="$PWD/empty" "${launch[@]}" --processes 2 -- "${train[@]}"
 says err.txt "no mpirun or mpiexec along PATH: install the package openmpi-bin"
-expect 0 env PATH="$PWD/empty" "${launch[@]}" --processes 1 -- "${train[@]}" --max-steps 2 --threads 1 --quiet
+(
+    unset LOCKSTEP_LAUNCH_PROGRAM
+    PATH=$PWD/empty expect 0 "${launch[@]}" --processes 1 -- "${train[@]}" --max-steps 2 --threads 1 --quiet
+)
 says out.txt "weights        sha256"
 rm -r out
 printf '#!/bin/sh\necho "LAM 7"\n' >empty/mpirun && chmod +x empty/mpirun
-expect 1 env "$stand_in" PATH="$PWD/empty:/bin" "${launch[@]}" --processes 2 -- "${train[@]}"
+expect 1 env PATH="$PWD/empty:/bin" "${launch[@]}" --processes 2 -- "${train[@]}"
 says err.txt "mpirun says 'LAM 7' to --version: only Open MPI's and MPICH's are known"
 command -v mpirun >/dev/null || { echo "no mpirun: tools/install-packages.sh test" && exit 77; }
 
 printf 'localhost slots=2\r\nbeta slots=4 # big\r\n' >hosts
-expect 0 "${launch[@]}" --processes 3 --hosts hosts --dry-run -- "${train[@]}"
+expect 0 "${itself[@]}" --processes 3 --hosts hosts --dry-run -- "${train[@]}"
 says out.txt "3 processes on 2 hosts, started by mpirun" "2  beta       all of its cores" \
     "launch-rank $LOCKSTEP train --model"
-usage "--processes 7 is more than the 6 slots of 2 hosts" --processes 7 --hosts hosts --dry-run -- "${train[@]}"
+usage "--processes 7 is more than the 6 slots of 2 hosts" --processes 7 --hosts hosts -- "${train[@]}"
 echo "beta slots=2" >>hosts
-expect 1 env "$stand_in" "${launch[@]}" --processes 3 --hosts hosts -- "${train[@]}"
+expect 1 "${launch[@]}" --processes 3 --hosts hosts -- "${train[@]}"
 says err.txt "hosts:3: host 'beta' stands in line 2 already"
 [[ ! -e out ]] || fail "something was started"
 more=$(($(nproc) + 1))
@@ -62,7 +66,6 @@ expect 0 "${launch[@]}" --processes $more --dry-run -- "${train[@]}"
 says out.txt "warning: $more processes on" "take turns" "launch-rank"
 
 # --- runs of a stand-in -----------------------------------------------------------------------------
-export LOCKSTEP_LAUNCH_PROGRAM=$SOURCE/tests/cli/stand_in.py
 fresh() {
     rm -rf out attempts.txt pids.*
 }
@@ -157,6 +160,17 @@ for case in "SIGINT 1" "SIGHUP 1" "SIGTERM 2" "SIGINT 2"; do
     says err.txt "stopping after this step; again to end at once"
     all_gone 10
 done
+# An interrupt before the ranks are there waits for them.
+fresh
+python3 - "${launch[@]}" --processes 2 -- "${train[@]}" >result.txt 2>err.txt <<'PYTHON'
+import signal, subprocess, sys
+run = subprocess.Popen(sys.argv[1:], stderr=subprocess.PIPE, text=True)
+run.stderr.readline()
+run.send_signal(signal.SIGINT)
+sys.stderr.write(run.communicate(timeout=60)[1])
+print("status", run.returncode)
+PYTHON
+says result.txt "status 75"
 for processes in 1 2; do
     # They do not listen: the second signal ends them all.
     STAND_IN_STEPS=400 STAND_IN_DEAF=1 interrupted "SIGINT SIGINT" $processes
@@ -183,13 +197,12 @@ says err.txt "stopped before the restart"
 [[ $(wc -l <attempts.txt) -eq 2 ]] || fail "started again after an interrupt"
 
 # --- the program itself -----------------------------------------------------------------------------
-unset LOCKSTEP_LAUNCH_PROGRAM
-if ldd "$LOCKSTEP" | grep -q libmpi; then
+if has_mpi; then
     fresh
     options=(--max-steps 6 --threads 1 --strategy ddp --quiet)
     expect 0 "$LOCKSTEP" "${train[@]}" "${options[@]}"
     mv out single
-    expect 0 "${launch[@]}" --processes 2 -- "${train[@]}" "${options[@]}"
+    expect 0 "${itself[@]}" --processes 2 -- "${train[@]}" "${options[@]}"
     cmp single/model.safetensors out/model.safetensors || fail "two processes train another model"
     [[ $(grep -c sha256 out.txt) -eq 1 ]] || { cat out.txt && fail "not one summary"; }
 fi
