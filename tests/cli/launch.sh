@@ -110,6 +110,20 @@ fresh
 STAND_IN_DIE=0:3:11 expect 4 "${launch[@]}" --processes 1 -- "${train[@]}"
 says err.txt "rank 0 was ended by SIGSEGV (Segmentation fault); its last line: rank 0 had step 3"
 
+# MPICH's mpirun, where there is one: the same, but it does not say which rank was the first.
+if mpiexec.hydra --version >version.txt 2>&1; then
+    mkdir hydra
+    ln -s "$(command -v mpiexec.hydra)" hydra/mpirun
+    fresh
+    PATH=$PWD/hydra:$PATH expect 0 "${launch[@]}" --processes 2 -- "${train[@]}"
+    says err.txt "started by mpirun (MPICH" "step 20" "done"
+    [[ $(cat attempts.txt) == "2 train "* ]] || fail "not two processes under MPICH"
+    fresh
+    PATH=$PWD/hydra:$PATH STAND_IN_DIE=1:5:9 expect 4 "${launch[@]}" --processes 2 -- "${train[@]}"
+    says err.txt "[rank 1] rank 1 had step 5" "was ended by SIGKILL (Killed)"
+    all_gone 20
+fi
+
 # --- restarts ---------------------------------------------------------------------------------------
 fresh
 STAND_IN_DIE=0:7:9 STAND_IN_ATTEMPTS=2 STAND_IN_SAVE=3 STAND_IN_STEPS=12 \

@@ -105,7 +105,9 @@ says out.txt "task 0 of 2" "task 1 of 2"
 
 fresh_model
 write_reviews train.tsv 200 1
-train=(train --model model --train train.tsv --max-steps 6 --threads 1 --quiet --strategy ddp)
+settings=(--model model --train train.tsv --threads 1 --quiet --strategy ddp)
+train=(train "${settings[@]}" --max-steps 6)
+run=(srun --mpi=pmix -n 2 -O "$LOCKSTEP" train "${settings[@]}")
 expect 0 "$LOCKSTEP" "${train[@]}" --output single
 
 if ! has_mpi; then
@@ -116,8 +118,16 @@ if ! has_mpi; then
 fi
 srun --mpi=list >kinds.txt 2>&1
 grep -q pmix kinds.txt || skip "this srun has no --mpi=pmix"
-expect 0 srun --mpi=pmix -n 2 -O "$LOCKSTEP" "${train[@]}" --output out
+expect 0 "${run[@]}" --max-steps 6 --output out
 cmp single/model.safetensors out/model.safetensors || fail "two tasks of srun train another model"
+rm -r out
+# As when the job's time is up soon.
+"${run[@]}" --epochs 100000 --output out >out.txt 2>err.txt &
+await 60 test -s out/metrics.jsonl || { cat err.txt && fail "no step is made"; }
+scancel --signal=TERM "$(squeue --noheader --format %i)"
+status=0
+wait $! || status=$?
+[[ $status -eq 75 ]] || { cat out.txt err.txt && fail "SIGTERM to the step gives status $status instead of 75"; }
 # Two programs that do not know of one another would both write the folder.
 expect 1 srun --mpi=none -n 2 -O "$LOCKSTEP" "${train[@]}" --output none
 grep -qi pmix err.txt || { cat err.txt && fail "it does not say what to do"; }
