@@ -96,7 +96,7 @@ static void find_in_status(ls_cause *cause, bool direct, int wait_status)
     if (WIFSIGNALED(wait_status)) {
         cause->kind = direct ? LS_CAUSE_KILLED : LS_CAUSE_LAUNCHER;
         cause->signal = WTERMSIG(wait_status);
-    } else if (WEXITSTATUS(wait_status) > 128 && !direct) {
+    } else if (!direct && WEXITSTATUS(wait_status) > 128 && WEXITSTATUS(wait_status) <= 128 + 64) {
         /* A rank's signal by way of the exit status. */
         cause->kind = LS_CAUSE_KILLED;
         cause->signal = WEXITSTATUS(wait_status) - 128;
@@ -118,7 +118,10 @@ void ls_cause_find(ls_cause *cause, const ls_output *output, int ranks, bool dir
     bool started = direct;
     for (int rank = 0; rank < ranks; rank++)
         started = started || ls_output_note(output, rank)->pid > 0;
-    if (!started) cause->kind = LS_CAUSE_LAUNCHER;
+    if (!started) {
+        cause->kind = LS_CAUSE_LAUNCHER;
+        cause->signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+    }
     if (cause->rank >= ranks) cause->rank = -1;
     if (!*cause->host && cause->rank >= 0)
         snprintf(cause->host, sizeof cause->host, "%s", ls_output_note(output, cause->rank)->host);
@@ -130,7 +133,8 @@ int ls_cause_exit_status(const ls_cause *cause)
     case LS_CAUSE_NONE:
         return 0;
     case LS_CAUSE_EXITED:
-        return cause->code;
+        /* Above that mpirun speaks for itself. */
+        return cause->code <= 128 ? cause->code : EXIT_FAILED;
     case LS_CAUSE_KILLED:
     case LS_CAUSE_HOST_LOST:
         return EXIT_LOST;

@@ -41,10 +41,8 @@ fi
 mkdir empty
 expect 1 env PATH="$PWD/empty" "${launch[@]}" --processes 2 -- "${train[@]}"
 says err.txt "no mpirun or mpiexec along PATH: install the package openmpi-bin"
-(
-    unset LOCKSTEP_LAUNCH_PROGRAM
-    PATH=$PWD/empty expect 0 "${launch[@]}" --processes 1 -- "${train[@]}" --max-steps 2 --threads 1 --quiet
-)
+expect 0 env -u LOCKSTEP_LAUNCH_PROGRAM PATH="$PWD/empty" "${launch[@]}" --processes 1 -- "${train[@]}" \
+    --max-steps 2 --threads 1 --quiet
 says out.txt "weights        sha256"
 rm -r out
 printf '#!/bin/sh\necho "LAM 7"\n' >empty/mpirun && chmod +x empty/mpirun
@@ -113,13 +111,14 @@ says err.txt "rank 0 was ended by SIGSEGV (Segmentation fault); its last line: r
 # MPICH's mpirun, where there is one: the same, but it does not say which rank was the first.
 if mpiexec.hydra --version >version.txt 2>&1; then
     mkdir hydra
-    ln -s "$(command -v mpiexec.hydra)" hydra/mpirun
+    printf '#!/bin/sh\nexec %s "$@"\n' "$(command -v mpiexec.hydra)" >hydra/mpirun
+    chmod +x hydra/mpirun
     fresh
-    PATH=$PWD/hydra:$PATH expect 0 "${launch[@]}" --processes 2 -- "${train[@]}"
+    expect 0 env PATH="$PWD/hydra:$PATH" "${launch[@]}" --processes 2 -- "${train[@]}"
     says err.txt "started by mpirun (MPICH" "step 20" "done"
     [[ $(cat attempts.txt) == "2 train "* ]] || fail "not two processes under MPICH"
     fresh
-    PATH=$PWD/hydra:$PATH STAND_IN_DIE=1:5:9 expect 4 "${launch[@]}" --processes 2 -- "${train[@]}"
+    expect 4 env STAND_IN_DIE=1:5:9 PATH="$PWD/hydra:$PATH" "${launch[@]}" --processes 2 -- "${train[@]}"
     says err.txt "[rank 1] rank 1 had step 5" "was ended by SIGKILL (Killed)"
     all_gone 20
 fi

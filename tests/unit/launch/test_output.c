@@ -213,6 +213,7 @@ static void the_first_cause_is_found(void **state)
     cause_of("", 2, 75 << 8, 75, "a rank ended with exit status 75");
     cause_of("", 2, 4 << 8, 4, "a rank ended with exit status 4");
     cause_of("", 2, (128 + SIGBUS) << 8, 4, "a rank was ended by SIGBUS (Bus error)");
+    cause_of("", 2, 255 << 8, 1, "a rank ended with exit status 255");
     cause_of("", 2, SIGKILL, 4, "mpirun was ended by SIGKILL (Killed)");
 }
 
@@ -229,6 +230,8 @@ static void an_mpirun_that_starts_nothing_failed_itself(void **state)
     assert_int_equal(ls_cause_exit_status(&cause), 1);
     assert_false(ls_cause_is_loss(&cause));
     assert_non_null(strstr(ls_output_launcher_text(capture.output), "not enough slots"));
+    ls_cause_find(&cause, capture.output, 2, false, 143 << 8);
+    assert_int_equal(ls_cause_exit_status(&cause), 1);
     close_capture(&capture);
 }
 
