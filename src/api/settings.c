@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/settings_table.h"
+#include "base/names.h"
 #include "base/numbers.h"
 
 static const ls_setting settings[] = {
@@ -34,10 +35,15 @@ enum { COUNT = sizeof places / sizeof *places };
 /* Texts that are one of a list. */
 static const struct choice {
     const char *name, *noun;
-    const char *known[5];
+    const char *known[8];
 } choices[] = {
     {"strategy", "strategies", {"single", "ddp"}},
-    {"lr-scheduler-type", "schedules", {"linear", "cosine", "constant", "constant_with_warmup"}},
+    {"optimizer", "optimizers", {"adamw", "adam"}},
+    {"lr-scheduler-type",
+     "schedules",
+     {"linear", "cosine", "constant", "constant_with_warmup", "warmup", "warmup_decay",
+      "warmup_cosine"}},
+    {"warmup-type", "warm-ups", {"log", "linear"}},
 };
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -58,33 +64,12 @@ int ls_setting_find(const char *name)
     return -1;
 }
 
-/* Levenshtein distance, one row of its table at a time; names longer than the row are cut. */
-static size_t distance(const char *left, const char *right)
-{
-    size_t row[64], columns = strlen(right);
-    if (columns >= sizeof row / sizeof *row) columns = sizeof row / sizeof *row - 1;
-    for (size_t column = 0; column <= columns; column++)
-        row[column] = column;
-    for (size_t i = 0; left[i]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < columns; j++) {
-            size_t above = row[j + 1], least = diagonal + (canonical(left[i]) != right[j]);
-            if (above + 1 < least) least = above + 1;
-            if (row[j] + 1 < least) least = row[j] + 1;
-            diagonal = above;
-            row[j + 1] = least;
-        }
-    }
-    return row[columns];
-}
-
 static const char *nearest(const char *name)
 {
     size_t best = SIZE_MAX;
     const char *found = "";
     for (int row = 0; row < COUNT; row++) {
-        size_t here = distance(name, settings[row].name);
+        size_t here = ls_name_distance(name, settings[row].name);
         if (here < best) {
             best = here;
             found = settings[row].name;
@@ -121,7 +106,7 @@ static ls_status check_choice(int row, const char *value, ls_error *error)
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         const struct choice *choice = &choices[i];
         if (strcmp(choice->name, settings[row].name) != 0) continue;
-        char list[100] = "";
+        char list[160] = "";
         for (size_t k = 0; choice->known[k]; k++) {
             if (strcmp(choice->known[k], value) == 0) return LS_OK;
             size_t used = strlen(list);

@@ -47,7 +47,10 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
         .training = {.config = &session->folder.config,
                      .classes = classes,
                      .training = true,
-                     .optimizer = {.beta1 = (float)options->adam_beta1,
+                     .optimizer = {.kind = strcmp(options->optimizer, "adam") == 0
+                                               ? LS_OPTIMIZER_ADAM
+                                               : LS_OPTIMIZER_ADAMW,
+                                   .beta1 = (float)options->adam_beta1,
                                    .beta2 = (float)options->adam_beta2,
                                    .epsilon = (float)options->adam_epsilon,
                                    .weight_decay = (float)options->weight_decay,
@@ -101,6 +104,7 @@ static void plan_steps(ls_training_run *run)
     if (used->max_steps > 0) run->total_steps = used->max_steps;
     if (used->warmup_steps == 0)
         used->warmup_steps = (int64_t)ceil(used->warmup_ratio * (double)run->total_steps);
+    if (used->lr_scheduler_steps == 0) used->lr_scheduler_steps = run->total_steps;
 }
 
 static ls_status make_ranks(ls_training_run *run, ls_error *error)
@@ -114,12 +118,16 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
                     .seed = used->seed,
                     .schedule = {.peak = used->learning_rate,
                                  .warmup_steps = used->warmup_steps,
-                                 .total_steps = run->total_steps},
+                                 .total_steps = used->lr_scheduler_steps,
+                                 .warmup_least_rate = used->warmup_min_lr,
+                                 .warmup_least_ratio = used->warmup_min_ratio,
+                                 .cosine_least_ratio = used->cosine_min_ratio},
                     .beta1 = used->adam_beta1,
                     .beta2 = used->adam_beta2},
     };
     int64_t classes = ls_labels_count(run->session.labels);
     LS_TRY(ls_schedule_kind_of(&ranks.trainer.schedule.kind, used->lr_scheduler_type, error));
+    LS_TRY(ls_warmup_kind_of(&ranks.trainer.schedule.warmup, used->warmup_type, error));
     LS_TRY(ls_ranks_new(&run->ranks, &ranks, error));
     LS_TRY(LS_NEW(run->confusion, classes * classes, "confusion counts", error));
     run->report.planned_bytes = ls_run_programs_bytes(&run->programs);

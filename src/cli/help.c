@@ -11,7 +11,7 @@ static const struct group {
     const char *first, *title;
 } groups[] = {
     {"model", "Files"},         {"text-column", "Rows"}, {"epochs", "Length and sizes"},
-    {"learning-rate", "AdamW"}, {"strategy", "Devices"}, {"print", "Plan"},
+    {"optimizer", "Optimizer"}, {"strategy", "Devices"}, {"print", "Plan"},
 };
 
 /* Words of `text`, from column `column` on, in lines that start at `indent`; ends the line. */
@@ -134,6 +134,11 @@ void ls_help_print_command(FILE *stream, const ls_command *command)
     for (const ls_own_flag *flag = command->own_flags; flag && flag->name; flag++)
         print_flag(stream, flag->name, flag->help);
     fputs("\nAlso:\n", stream);
+    if (command->takes_deepspeed)
+        print_flag(stream, "--deepspeed FILE",
+                   "ds_config.json: the settings that it names, where no flag says them "
+                   "(lockstep config FILE shows what comes of it)");
+    if (command->is_config) print_flag(stream, "--json", "the same as a JSON object");
     if (command->can_be_quiet)
         print_flag(stream, "--quiet", "no progress; results and errors only");
     print_flag(stream, "--help", "this text");

@@ -30,6 +30,7 @@ ls_status ls_adamw(ls_program *program, const ls_inputs *inputs,
             .beta1 = options->beta1,
             .beta2 = options->beta2,
             .epsilon = options->epsilon,
+            .l2 = options->kind == LS_OPTIMIZER_ADAM,
         };
         if (options->decay_all || ls_value_of(program, operands.parameter)->decay)
             operands.weight_decay = options->weight_decay;

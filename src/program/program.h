@@ -143,6 +143,7 @@ typedef struct ls_attributes {
     int32_t bucket;                /* exchange: index into the program's buckets */
     int64_t first_block, elements; /* squared_norm: where its blocks begin in the list of all */
     float beta1, beta2, weight_decay, max_norm;
+    bool l2; /* adamw: the decay is part of the gradient */
 } ls_attributes;
 
 enum { LS_MAX_INPUTS = 12, LS_MAX_OUTPUTS = 4 };

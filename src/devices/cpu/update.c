@@ -151,6 +151,7 @@ void ls_cpu_ADAMW(ls_device *device, const ls_op_call *call)
         .correction1 = scalar(call, 5),
         .correction2_root = scalar(call, 6),
         .clip_factor = scalar(call, 7),
+        .l2 = attributes->l2,
     };
     int64_t rows = ls_size(call, parameter, 0);
     work.hidden = parameter->value->rank == 2 ? ls_size(call, parameter, 1) : 1;
