@@ -212,7 +212,8 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
     LS_TRY(ls_run_monitor_start(&run->monitor, run->session.options, error));
     LS_TRY(ls_training_run_record(run, false, error));
     ls_status status = ls_output_clear(output, "run.json", error);
-    if (status == LS_OK) status = ls_run_monitor_start(&run->monitor, run->session.options, error);
+    if (status == LS_OK)
+        status = ls_run_monitor_start_metrics(&run->monitor, run->session.options, error);
     if (status == LS_OK)
         run->made_output = 0;
     else

@@ -178,6 +178,12 @@ static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, double *
     return finish_exchanges(trainer, border, result, error);
 }
 
+/* "-nan" tells nobody more than "nan". */
+static double without_sign(double value)
+{
+    return value != value ? __builtin_nan("") : value;
+}
+
 ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *batch,
                           ls_step_result *result, ls_error *error)
 {
@@ -190,8 +196,8 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
     LS_TRY(run_passes(trainer, batch, &border, result, error));
     ls_executor_run(trainer->executor, LS_RUN_UPDATE, &fixed);
     ls_executor_read(trainer->executor, assembly->model.results.loss, trainer->loss_slots, &fixed);
-    result->loss = (double)trainer->loss_slots[0] / batch->samples;
-    result->gradient_norm = (double)read_scalar(trainer, assembly->norm.norm);
+    result->loss = without_sign((double)trainer->loss_slots[0] / batch->samples);
+    result->gradient_norm = without_sign((double)read_scalar(trainer, assembly->norm.norm));
     close_part(&border, &result->times.optimizer);
     result->end = border;
     if (__builtin_isfinite(result->loss) && __builtin_isfinite(result->gradient_norm)) return LS_OK;

@@ -94,6 +94,7 @@ typedef struct ls_profile_summary {
     ls_profile_wait waits[LS_PROFILE_WAITS]; /* longest first */
     int32_t wait_count;
     ls_profile_rank *ranks; /* [ranks] */
+    int64_t *computing;     /* [steps][ranks] nanoseconds in ops of the passes */
     int straggler;          /* rank, -1 for none */
     int64_t nanoseconds;    /* of the steps */
     int64_t tokens;

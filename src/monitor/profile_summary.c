@@ -54,12 +54,12 @@ static void add_to(ls_profile_row *row, int64_t nanoseconds, ls_cost cost)
 /* --- waits -------------------------------------------------------------------------------------
  */
 
-static int64_t step_of(const ls_profile *profile, const ls_span *span)
+static int64_t step_index(const ls_profile *profile, const ls_span *span)
 {
     int64_t i = 0;
     while (i + 1 < profile->written_steps && span->begin >= profile->steps[i].end)
         i++;
-    return profile->steps[i].step;
+    return i;
 }
 
 static void note_wait(ls_profile_summary *summary, const ls_profile *profile, int rank,
@@ -76,7 +76,7 @@ static void note_wait(ls_profile_summary *summary, const ls_profile *profile, in
     summary->waits[at] = (ls_profile_wait){.name = span->name,
                                            .at = op ? op->name : NULL,
                                            .rank = rank,
-                                           .step = step_of(profile, span),
+                                           .step = profile->steps[step_index(profile, span)].step,
                                            .nanoseconds = nanoseconds};
 }
 
@@ -107,7 +107,9 @@ static void add_op(ls_profile_summary *summary, const ls_profile *profile, int r
     if (op->segment == LS_SEGMENT_EXCHANGE) return;
     summary->flops += cost.flops;
     summary->bottlenecks[bound_of(profile, cost)] += (double)nanoseconds;
-    if (op->segment == LS_SEGMENT_PASS) summary->ranks[rank].compute += nanoseconds;
+    if (op->segment != LS_SEGMENT_PASS) return;
+    summary->ranks[rank].compute += nanoseconds;
+    summary->computing[step_index(profile, span) * profile->options.ranks + rank] += nanoseconds;
 }
 
 static void add_span(ls_profile_summary *summary, const ls_profile *profile, int rank,
@@ -150,27 +152,49 @@ static void find_shares(ls_profile_summary *summary, const ls_profile *profile)
                                      sum.exchange / whole, sum.optimizer / whole};
 }
 
-/* Time that ranks wait because one computes longer is imbalance, the rest of the waiting is
- * communication. */
-static void find_bottleneck(ls_profile_summary *summary, const ls_profile *profile)
+/* The slowest rank over all steps, if it is one that the others wait for. */
+static int find_straggler(const ls_profile_summary *summary, int ranks)
 {
-    int ranks = profile->options.ranks, slowest = 0;
-    double sum = 0, whole = (double)summary->nanoseconds;
+    int slowest = 0;
+    double sum = 0;
     for (int rank = 0; rank < ranks; rank++) {
         sum += (double)summary->ranks[rank].compute;
         if (summary->ranks[rank].compute > summary->ranks[slowest].compute) slowest = rank;
     }
     double most = (double)summary->ranks[slowest].compute;
-    double others = ranks > 1 ? (sum - most) / (ranks - 1) : most;
-    summary->straggler = ranks > 1 && most > straggling * others ? slowest : -1;
-    double *shares = summary->bottlenecks;
+    return ranks > 1 && most > straggling * (sum - most) / (ranks - 1) ? slowest : -1;
+}
+
+/* How much longer each step's slowest rank computes than its ranks do on average: the others wait
+ * for it, whichever it is. */
+static double find_imbalance(const ls_profile_summary *summary, const ls_profile *profile)
+{
+    int ranks = profile->options.ranks;
+    double imbalance = 0;
+    for (int64_t step = 0; step < profile->written_steps; step++) {
+        const int64_t *computing = &summary->computing[step * ranks];
+        double sum = 0, most = 0;
+        for (int rank = 0; rank < ranks; rank++) {
+            sum += (double)computing[rank];
+            if ((double)computing[rank] > most) most = (double)computing[rank];
+        }
+        imbalance += most - sum / ranks;
+    }
+    return imbalance / (double)summary->nanoseconds;
+}
+
+/* Waiting that imbalance does not explain is communication. */
+static void find_bottleneck(ls_profile_summary *summary, const ls_profile *profile)
+{
+    int ranks = profile->options.ranks;
+    double *shares = summary->bottlenecks, whole = (double)summary->nanoseconds;
+    double imbalance = find_imbalance(summary, profile), exchange = summary->share.exchange;
+    summary->straggler = find_straggler(summary, ranks);
     shares[LS_BOTTLENECK_COMPUTE] /= whole * ranks;
     shares[LS_BOTTLENECK_MEMORY_BANDWIDTH] /= whole * ranks;
     shares[LS_BOTTLENECK_DATA] = summary->share.data;
-    double imbalance = (most - sum / ranks) / whole;
-    if (imbalance > summary->share.exchange) imbalance = summary->share.exchange;
-    shares[LS_BOTTLENECK_IMBALANCE] = imbalance;
-    shares[LS_BOTTLENECK_COMMUNICATION] = summary->share.exchange - imbalance;
+    shares[LS_BOTTLENECK_IMBALANCE] = imbalance < exchange ? imbalance : exchange;
+    shares[LS_BOTTLENECK_COMMUNICATION] = exchange - shares[LS_BOTTLENECK_IMBALANCE];
     summary->bottleneck = LS_BOTTLENECK_COMPUTE;
     for (ls_bottleneck i = 0; i < LS_BOTTLENECK_COUNT; i++)
         if (shares[i] > shares[summary->bottleneck]) summary->bottleneck = i;
@@ -189,6 +213,7 @@ ls_status ls_profile_summary_make(ls_profile_summary *summary, const ls_profile 
     int ranks = profile->options.ranks;
     *summary = (ls_profile_summary){0};
     LS_TRY(LS_NEW(summary->ranks, ranks, "profile", error));
+    LS_TRY(LS_NEW(summary->computing, profile->written_steps * ranks, "profile", error));
     LS_TRY(LS_NEW(summary->layers, profile->options.assembly->program->op_count + 1, "profile",
                   error));
     for (int i = 0; i < ranks * LS_TRACE_THREAD_COUNT; i++) {
@@ -208,5 +233,6 @@ void ls_profile_summary_deinit(ls_profile_summary *summary)
 {
     ls_free(summary->layers);
     ls_free(summary->ranks);
+    ls_free(summary->computing);
     *summary = (ls_profile_summary){0};
 }
