@@ -302,6 +302,9 @@ ls_status ls_trace_file_text(ls_profile *profile, ls_text *text, ls_error *error
 {
     writer w = {.profile = profile, .program = profile->options.assembly->program, .text = text};
     const ls_track *data = profile->tracks[LS_TRACE_DATA].track;
+    for (int i = 0; i < profile->options.ranks * LS_TRACE_THREAD_COUNT; i++)
+        profile->tracks[i].written = 0;
+    profile->written_steps = profile->left_out = 0;
     profile->origin = profile->steps[0].begin;
     if (data->count && data->spans[0].begin < profile->origin)
         profile->origin = data->spans[0].begin;

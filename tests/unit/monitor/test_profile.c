@@ -334,6 +334,19 @@ static void record_steps(ls_profile *profile, tiny_engine *engine, int64_t steps
     assert_int_equal(ls_allocation_count(), allocations);
 }
 
+static ls_profile_options options_of(const tiny_engine *engine, int64_t limit)
+{
+    return (ls_profile_options){.folder = test_path(folder, "limited"),
+                                .assembly = &engine->assembly,
+                                .first_step = 1,
+                                .last_step = 8,
+                                .ranks = 1,
+                                .threads = 2,
+                                .cores = 2,
+                                .peak = {1e9, 1e9},
+                                .limit_bytes = limit};
+}
+
 /* Whole steps are left out until it fits; of a single step, spans. What the summary counts is what
  * the trace holds in every case. */
 static void a_trace_keeps_its_size(void **state)
@@ -349,15 +362,7 @@ static void a_trace_keeps_its_size(void **state)
         size_t bytes;
         char *text = NULL;
         tiny_engine_open(&engine, "tiny-bert", train, folder, 16, NULL);
-        ls_profile_options options = {.folder = test_path(folder, "limited"),
-                                      .assembly = &engine.assembly,
-                                      .first_step = 1,
-                                      .last_step = 8,
-                                      .ranks = 1,
-                                      .threads = 2,
-                                      .cores = 2,
-                                      .peak = {1e9, 1e9},
-                                      .limit_bytes = limits[i]};
+        ls_profile_options options = options_of(&engine, limits[i]);
         assert_ok(ls_profile_new(&profile, &options, &error), error);
         record_steps(profile, &engine, 9);
         assert_true(ls_profile_is_due(profile));
@@ -381,6 +386,50 @@ static void a_trace_keeps_its_size(void **state)
         tiny_engine_close(&engine);
     }
     assert_int_equal(last_step, 8);
+}
+
+static int fail_at(void *context, size_t bytes)
+{
+    long *left = context;
+    (void)bytes;
+    return (*left)-- == 0;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    tiny_engine engine;
+    ls_error error;
+    ls_profile *profile = NULL;
+    char notes[400];
+    tiny_engine_open(&engine, "tiny-bert", train, folder, 16, NULL);
+    ls_profile_options options = options_of(&engine, 0);
+    size_t bytes = ls_allocated_bytes();
+    ls_status status = LS_NO_MEMORY;
+    for (long turn = 0; status != LS_OK; turn++) {
+        long left = turn;
+        assert_int_equal(ls_allocated_bytes(), bytes);
+        ls_set_allocation_hook(fail_at, &left);
+        status = ls_profile_new(&profile, &options, &error);
+        ls_set_allocation_hook(NULL, NULL);
+    }
+    record_steps(profile, &engine, 8);
+    bytes = ls_allocated_bytes();
+    status = LS_NO_MEMORY;
+    for (long turn = 0; status != LS_OK; turn++) {
+        long left = turn;
+        ls_set_allocation_hook(fail_at, &left);
+        status = ls_profile_write(profile, notes, &error);
+        ls_set_allocation_hook(NULL, NULL);
+        assert_int_equal(ls_allocated_bytes(), bytes);
+    }
+    json_t *trace = load(options.folder, "trace.json");
+    json_t *summary = load(options.folder, "summary.json");
+    check_totals(trace, summary);
+    ls_json_free(trace);
+    ls_json_free(summary);
+    ls_profile_free(profile);
+    tiny_engine_close(&engine);
 }
 
 /* --- run.json ----------------------------------------------------------------------------------
@@ -490,6 +539,7 @@ int main(void)
         cmocka_unit_test(a_shorter_run_has_its_last_steps_recorded),
         cmocka_unit_test(steps_are_two_numbers),
         cmocka_unit_test(a_trace_keeps_its_size),
+        cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_run_tells_where_its_time_and_memory_went),
         cmocka_unit_test(elements_are_those_of_the_counters),
     };
