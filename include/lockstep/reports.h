@@ -15,7 +15,7 @@ typedef struct ls_step_report {
     double seconds_left; /* estimate */
 
     int64_t samples_done, tokens_done; /* up to this step */
-    int64_t skipped;                   /* steps so far that updated nothing */
+    int64_t skipped_steps;             /* steps so far that updated nothing */
     /* Where the step's time went, on average over the ranks; the parts add up to step_seconds. */
     double data_seconds;                      /* waiting for the batch, writing inputs */
     double forward_seconds, backward_seconds; /* computing */

@@ -111,7 +111,7 @@ static void fill_report(ls_run_monitor *monitor, const ls_step_sample *sample,
     report->tokens_per_second = sample->seconds > 0 ? (double)sample->tokens / sample->seconds : 0;
     report->samples_done = monitor->samples;
     report->tokens_done = monitor->tokens;
-    report->skipped = monitor->skipped;
+    report->skipped_steps = monitor->skipped;
     report->data_seconds = sample->times.data;
     report->forward_seconds = sample->times.forward;
     report->backward_seconds = sample->times.backward;

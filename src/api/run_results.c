@@ -100,7 +100,7 @@ static size_t fill_facts(memory *m, ls_run_monitor *monitor, const ls_train_repo
     *at++ = object("share", m->shares, SHARES);
     *at++ = number("flops_per_second", steps.flops_per_second);
     *at++ = number("share_of_peak", peak > 0 ? steps.flops_per_second / peak : NAN);
-    *at++ = integer("skipped", monitor->skipped);
+    *at++ = integer("skipped_steps", monitor->skipped);
     *at++ = object("evaluations", m->evaluations, (size_t)monitor->evaluation_count);
     *at++ =
         (ls_run_fact){.key = "weights_sha256", .kind = LS_RUN_TEXT, .text = report->weights_sha256};

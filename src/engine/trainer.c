@@ -195,10 +195,13 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
     write_step_inputs(trainer, step, batch->samples, result->learning_rate);
     LS_TRY(run_passes(trainer, batch, &border, result, error));
     ls_executor_run(trainer->executor, LS_RUN_UPDATE, &fixed);
+    ls_run_times run = ls_executor_times(trainer->executor);
     ls_executor_read(trainer->executor, assembly->model.results.loss, trainer->loss_slots, &fixed);
     result->loss = without_sign((double)trainer->loss_slots[0] / batch->samples);
     result->gradient_norm = without_sign((double)read_scalar(trainer, assembly->norm.norm));
     close_part(&border, &result->times.optimizer);
+    result->times.optimizer -= run.exchange_before + run.exchange_after;
+    result->times.exchange += run.exchange_before + run.exchange_after;
     result->end = border;
     if (__builtin_isfinite(result->loss) && __builtin_isfinite(result->gradient_norm)) return LS_OK;
     return ls_fail(error, LS_NOT_FINITE,

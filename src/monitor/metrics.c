@@ -72,9 +72,10 @@ static ls_status write_step(ls_sink *sink, const ls_step_report *report, ls_erro
     LS_TRY(put_number(line, ", \"loss\": ", report->loss, error));
     LS_TRY(put_number(line, ", \"learning_rate\": ", report->learning_rate, error));
     LS_TRY(put_number(line, ", \"gradient_norm\": ", report->gradient_norm, error));
-    LS_TRY(ls_text_print(
-        line, error, ", \"samples\": %" PRId64 ", \"tokens\": %" PRId64 ", \"skipped\": %" PRId64,
-        report->samples, report->tokens, report->skipped));
+    LS_TRY(ls_text_print(line, error,
+                         ", \"samples\": %" PRId64 ", \"tokens\": %" PRId64
+                         ", \"skipped_steps\": %" PRId64,
+                         report->samples, report->tokens, report->skipped_steps));
     LS_TRY(put_usage(line, report, error));
     return write_line(m, error);
 }

@@ -1,8 +1,9 @@
 /* metrics.jsonl: a line a step and a line an evaluation, for programs that plot or compare runs.
  *
- *   {"step", "epoch", "loss", "learning_rate", "gradient_norm", "samples", "tokens", "skipped",
- *    "step_seconds", "tokens_per_second", "data_seconds", "forward_seconds", "backward_seconds",
- *    "exchange_seconds", "optimizer_seconds", "cores_busy", "host_bytes", "device_bytes"}
+ *   {"step", "epoch", "loss", "learning_rate", "gradient_norm", "samples", "tokens",
+ * "skipped_steps", "step_seconds", "tokens_per_second", "data_seconds", "forward_seconds",
+ * "backward_seconds", "exchange_seconds", "optimizer_seconds", "cores_busy", "host_bytes",
+ * "device_bytes"}
  *   {"step", "epoch", "evaluation": "validation", "loss", "accuracy", "macro_f1", "samples",
  *    "seconds", "confusion": [[...], ...]}
  *

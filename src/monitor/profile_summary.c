@@ -93,6 +93,12 @@ static ls_bottleneck bound_of(const ls_profile *profile, ls_cost cost)
     return moving > computing ? LS_BOTTLENECK_MEMORY_BANDWIDTH : LS_BOTTLENECK_COMPUTE;
 }
 
+/* The engine runs it, not the device: its time is waiting and moving, not computing. */
+static bool is_collective(const ls_op *op)
+{
+    return op->segment == LS_SEGMENT_EXCHANGE;
+}
+
 static void add_op(ls_profile_summary *summary, const ls_profile *profile, int rank,
                    const ls_span *span, int64_t nanoseconds)
 {
@@ -104,7 +110,7 @@ static void add_op(ls_profile_summary *summary, const ls_profile *profile, int r
     add_to(find_row(summary->layers, &summary->layer_count,
                     profile->options.assembly->program->op_count, op->name, length),
            nanoseconds, cost);
-    if (op->segment == LS_SEGMENT_EXCHANGE) return;
+    if (is_collective(op)) return;
     summary->flops += cost.flops;
     summary->bottlenecks[bound_of(profile, cost)] += (double)nanoseconds;
     if (op->segment != LS_SEGMENT_PASS) return;

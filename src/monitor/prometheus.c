@@ -67,7 +67,7 @@ static ls_status put_step(prometheus *p, ls_error *error)
         {"steps_total", "Steps done.", (double)last->step},
         {"samples_total", "Samples trained on.", (double)last->samples_done},
         {"tokens_total", "Tokens trained on.", (double)last->tokens_done},
-        {"skipped_steps_total", "Steps that updated nothing.", (double)last->skipped},
+        {"skipped_steps_total", "Steps that updated nothing.", (double)last->skipped_steps},
     };
     const struct counter gauges[] = {
         {"planned_steps", "Steps that the run will do.", (double)last->total_steps},
@@ -83,7 +83,8 @@ static ls_status put_step(prometheus *p, ls_error *error)
         LS_TRY(put_one(p, gauges[i].name, "gauge", gauges[i].help, gauges[i].value, error));
     if (last->step == 0) return LS_OK;
     ls_step_values(last, values);
-    for (int i = 0; i + 1 < LS_STEP_SCALARS; i++) { /* the last, skipped, is a counter above */
+    for (int i = 0; i + 1 < LS_STEP_SCALARS;
+         i++) { /* the last, skipped_steps, is a counter above */
         snprintf(name, sizeof name, "train_%s", ls_step_scalars[i].name);
         LS_TRY(put_one(p, name, "gauge", ls_step_scalars[i].help, values[i], error));
     }

@@ -12,7 +12,7 @@ const ls_scalar ls_step_scalars[LS_STEP_SCALARS] = {
     {"exchange_seconds", "elapsed_time_ms_backward_allreduce", 1000,
      "Waiting for other ranks and their bytes."},
     {"optimizer_seconds", "elapsed_time_ms_step", 1000, "Norm, clipping and update."},
-    {"skipped", "skipped", 1, "Steps so far that updated nothing."},
+    {"skipped_steps", "skipped_steps", 1, "Steps so far that updated nothing."},
 };
 
 const ls_scalar ls_evaluation_scalars[LS_EVALUATION_SCALARS] = {
@@ -34,7 +34,7 @@ void ls_step_values(const ls_step_report *report, double values[LS_STEP_SCALARS]
         report->backward_seconds,
         report->exchange_seconds,
         report->optimizer_seconds,
-        (double)report->skipped,
+        (double)report->skipped_steps,
     };
     for (int i = 0; i < LS_STEP_SCALARS; i++)
         values[i] = all[i];

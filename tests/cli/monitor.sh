@@ -29,7 +29,7 @@ jq -e '.results | .samples_per_second > 0 and .real_tokens_per_second > 0 and .s
     ([.memory[]] | add) == .planned_bytes and .host_peak_bytes > 1000000 and
     .elements_sent_per_step == 0 and .exposed_communication_ms == 0 and .flops_per_second > 0 and
     .share_of_peak == null and ([.share[]] | add) > 0.98 and ([.share[]] | add) < 1.02 and
-    .evaluations.test.accuracy >= 0 and .skipped == 0' out/run.json >shown.txt || { jq .results out/run.json && fail "run.json"; }
+    .evaluations.test.accuracy >= 0 and .skipped_steps == 0' out/run.json >shown.txt || { jq .results out/run.json && fail "run.json"; }
 [[ $(jq -r .results.weights_sha256 out/run.json) == $(sha256sum <out/model.safetensors | cut -d' ' -f1) ]] ||
     fail "another hash in run.json"
 expect 0 "${train[@]}" --output out --max-steps 5 --measure-peak --strategy ddp --devices 2
@@ -72,7 +72,7 @@ diverge=(--learning-rate 1e6 --weight-decay 1e6 --weight-decay-all --max-grad-no
 expect 5 "${train[@]}" --output out "${diverge[@]}" --csv csv --job-name diverged
 last=$(tail -n 1 out/metrics.jsonl)
 [[ $last == *'"loss": "NaN"'* || $last == *Infinity* ]] || fail "the last line hides what happened: $last"
-jq -e '.skipped == 1' <<<"$last" >shown.txt || fail "a step without update is not counted: $last"
+jq -e '.skipped_steps == 1' <<<"$last" >shown.txt || fail "a step without update is not counted: $last"
 tail -n 1 csv/diverged/Train_Samples_train_loss.csv csv/diverged/Train_Samples_gradient_norm.csv >shown.txt
 grep -qE ',(nan|inf)' shown.txt || { cat shown.txt && fail "the CSV files hide it"; }
 

@@ -40,7 +40,7 @@ with peers.temporary_folder() as name:
     peers.lockstep(*run, "--validation", validation, "--test", validation, "--epochs", 2, "--tensorboard", board)
     scalars = read(board)
     steps = peers.steps(folder / "out")
-    for key in ("loss", "learning_rate", "gradient_norm", "tokens_per_second", "step_seconds", "skipped"):
+    for key in ("loss", "learning_rate", "gradient_norm", "tokens_per_second", "step_seconds", "skipped_steps"):
         check_tag(scalars, f"train/{key}", steps, key)
     lines = peers.read_jsonl(folder / "out" / "metrics.jsonl")
     for evaluation in ("validation", "test"):

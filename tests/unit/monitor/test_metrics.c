@@ -20,7 +20,7 @@ static const ls_step_report step_report = {.step = 3,
                                            .tokens = 900,
                                            .step_seconds = 0.1234567891,
                                            .tokens_per_second = 7290.0,
-                                           .skipped = 2,
+                                           .skipped_steps = 2,
                                            .backward_seconds = 0.06,
                                            .device_bytes = 4096};
 static const int64_t confusion[] = {5, 1, 2, 4};
@@ -80,7 +80,7 @@ static void a_step_and_an_evaluation_have_their_keys(void **state)
     assert_true(json_real_value(json_object_get(step, "loss")) == 0.1 + 0.2);
     assert_true(json_number_value(json_object_get(step, "step_seconds")) == 0.123457);
     assert_int_equal(json_integer_value(json_object_get(step, "tokens")), 900);
-    assert_int_equal(json_integer_value(json_object_get(step, "skipped")), 2);
+    assert_int_equal(json_integer_value(json_object_get(step, "skipped_steps")), 2);
     assert_true(json_number_value(json_object_get(step, "backward_seconds")) == 0.06);
     assert_int_equal(json_integer_value(json_object_get(step, "device_bytes")), 4096);
     assert_string_equal(json_string_value(json_object_get(evaluation, "evaluation")),
@@ -142,7 +142,7 @@ static void a_step_allocates_nothing(void **state)
     assert_ok(ls_metrics_open(&metrics, folder, false, &error), error);
     uint64_t before = ls_allocation_count();
     ls_step_report report = step_report;
-    report.step = report.samples = report.tokens = report.skipped = report.host_bytes =
+    report.step = report.samples = report.tokens = report.skipped_steps = report.host_bytes =
         report.device_bytes = INT64_MIN;
     report.data_seconds = report.forward_seconds = report.backward_seconds =
         report.exchange_seconds = report.optimizer_seconds = report.cores_busy =

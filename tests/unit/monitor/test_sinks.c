@@ -39,7 +39,7 @@ static ls_step_report report_of(int64_t step, double loss)
                             .tokens_per_second = 3600,
                             .samples_done = 32 * step,
                             .tokens_done = 900 * step,
-                            .skipped = 1,
+                            .skipped_steps = 1,
                             .backward_seconds = 0.125};
 }
 
@@ -216,7 +216,7 @@ static void an_event_file_holds_every_number(void **state)
     assert_true(value_of(&events[3], "train/learning_rate") == 5e-5f);
     assert_true(value_of(&events[3], "train/gradient_norm") == 1.5f);
     assert_true(value_of(&events[3], "train/tokens_per_second") == 3600);
-    assert_true(value_of(&events[3], "train/skipped") == 1);
+    assert_true(value_of(&events[3], "train/skipped_steps") == 1);
     assert_true(value_of(&events[4], "validation/accuracy") == 0.75f);
     assert_true(value_of(&events[4], "validation/loss") == 0.5f);
     ls_free(file);
