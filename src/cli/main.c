@@ -10,10 +10,9 @@
 #include "cli/help.h"
 
 static const ls_command *const commands[] = {
-    &ls_command_train,      &ls_command_evaluate,   &ls_command_predict,
-    &ls_command_inspect,    &ls_command_tokenize,   &ls_command_plan,
-    &ls_command_bench_step, &ls_command_bench_gemm, &ls_command_config,
-    &ls_command_launch,
+    &ls_command_train,    &ls_command_evaluate, &ls_command_predict,    &ls_command_inspect,
+    &ls_command_tokenize, &ls_command_plan,     &ls_command_bench_step, &ls_command_bench_gemm,
+    &ls_command_config,   &ls_command_launch,
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
