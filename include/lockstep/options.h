@@ -41,8 +41,9 @@ typedef struct ls_options {
     bool weight_decay_all; /* biases and layer norms too */
 
     /* Devices. */
-    const char *strategy; /* "single", "ddp" */
-    int64_t bucket_size;  /* ddp: bytes of gradients that are exchanged together */
+    const char *strategy;  /* "single", "ddp"; and +recompute */
+    int64_t bucket_size;   /* ddp: bytes of gradients that are exchanged together */
+    const char *recompute; /* "none", "layer", "attention"; NULL: as the strategy's name says */
     int64_t devices;
     int64_t threads;       /* a device; 0: all cores, divided among the devices */
     int64_t device_memory; /* bytes a device may use; 0: no limit */

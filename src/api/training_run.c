@@ -56,6 +56,7 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                      .batch_size = batch_size,
                      .ranks = (int)options->devices,
                      .bucket_bytes = options->bucket_size,
+                     .recompute = session->strategy.recompute,
                      .leaf_size = options->leaf_size,
                      .longest_row = longest_row},
         .samples_per_pass = options->samples_per_pass,
@@ -89,6 +90,7 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
     run->used.max_length = run->session.max_length;
+    ls_strategy_used(&run->used, &run->session.strategy);
     return LS_OK;
 }
 

@@ -2,7 +2,6 @@
 
 #include "comm/tree.h"
 #include "ops/registry.h"
-#include "strategies/strategy.h"
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -51,6 +50,9 @@ static ls_status build_training(ls_assembly *assembly, const ls_assembly_options
                     .type = config->type_vocab_size}};
     LS_TRY(ls_model_build(program, &assembly->model, config, &model, error));
     LS_TRY(ls_program_differentiate(program, assembly->model.inputs.schedules, error));
+    /* Unit 0 is the embeddings, then come the layers. */
+    ls_recompute_options recompute = {options->recompute, 1, 1 + (int)config->layers};
+    if (recompute.what != LS_RECOMPUTE_NONE) LS_TRY(ls_recompute(program, &recompute, error));
     LS_TRY(ls_adamw(program, &assembly->model.inputs, &options->optimizer, &assembly->norm, error));
     if (assembly->ranks == 1) return LS_OK;
     int64_t bucket = options->bucket_bytes;

@@ -1,7 +1,7 @@
 /* From a model's configuration to a program with a plan: the fixed order of rewrites.
  *
- * build forward > gradient > optimizer > plan. The verifier runs before the plan is made, always:
- * it costs microseconds. */
+ * build forward > gradient > recompute > optimizer > data parallel > plan. The verifier runs before
+ * the plan is made, always: it costs microseconds. */
 #ifndef LS_ENGINE_ASSEMBLY_H
 #define LS_ENGINE_ASSEMBLY_H
 
@@ -9,6 +9,7 @@
 #include "models/model.h"
 #include "optimizers/optimizer.h"
 #include "program/plan.h"
+#include "strategies/strategy.h"
 
 typedef struct ls_assembly_options {
     const ls_model_config *config;
@@ -18,6 +19,7 @@ typedef struct ls_assembly_options {
     int64_t batch_size, leaf_size;  /* training: samples of the largest batch, over all ranks */
     int ranks;                      /* training: 0 and 1 are one rank */
     int64_t bucket_bytes;           /* with several ranks */
+    ls_recompute_what recompute;    /* training */
     int64_t samples_per_pass;       /* at most this many samples in a pass */
     int64_t longest_row;            /* tokens */
 } ls_assembly_options;

@@ -54,6 +54,7 @@ ls_op ls_op_of(ls_op_kind kind, ls_segment segment, const char *name)
 ls_status ls_program_op(ls_program *program, const ls_op *op, ls_error *error)
 {
     ls_op copy = *op;
+    copy.unit = program->unit;
     LS_TRY(ls_arena_text(&program->arena, &copy.name, error, "%s", op->name));
     LS_TRY(
         LS_GROW(program->ops, program->op_capacity, program->op_count + 1, "program ops", error));

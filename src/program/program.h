@@ -147,10 +147,13 @@ typedef struct ls_attributes {
 
 enum { LS_MAX_INPUTS = 12, LS_MAX_OUTPUTS = 4 };
 
+enum { LS_NO_UNIT = -1 };
+
 typedef struct ls_op {
     ls_op_kind kind;
     ls_segment segment;
-    const char *name;                  /* "layer.3.attention.query": where in the model it stands */
+    int unit;         /* of the model, as its parameters have it (ls_value.unit), or LS_NO_UNIT */
+    const char *name; /* "layer.3.attention.query": where in the model it stands */
     ls_value_id inputs[LS_MAX_INPUTS]; /* LS_NO_VALUE: an optional operand is left out */
     ls_value_id outputs[LS_MAX_OUTPUTS];
     ls_attributes attributes;
@@ -193,6 +196,8 @@ struct ls_program {
     const ls_bucket *buckets;                   /* in the arena; see strategies/ */
     int32_t bucket_count;
     int32_t gradient_slots; /* partial sums that each gradient holds between passes */
+    int32_t forward_count; /* ops of the forward pass, which stand first; 0: no backward pass yet */
+    int unit;              /* of the ops that are appended from now on */
     bool training;
 };
 
@@ -203,7 +208,7 @@ void ls_program_free(ls_program *program);
 /* Append a value; the name is printf-style. `template` gives everything but name and storage. */
 ls_status ls_program_value(ls_program *program, ls_value_id *out, ls_value template,
                            ls_error *error, const char *name, ...) LS_PRINTF(5, 6) LS_MUST_CHECK;
-/* Append an op; `name` is copied. */
+/* Append an op of the program's present unit; `name` is copied. */
 ls_status ls_program_op(ls_program *program, const ls_op *op, ls_error *error) LS_MUST_CHECK;
 /* An op with every operand left out. */
 ls_op ls_op_of(ls_op_kind kind, ls_segment segment, const char *name);

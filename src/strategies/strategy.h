@@ -18,4 +18,23 @@ typedef struct ls_data_parallel_options {
 ls_status ls_data_parallel(ls_program *program, const ls_data_parallel_options *options,
                            ls_error *error) LS_MUST_CHECK;
 
+typedef enum ls_recompute_what {
+    LS_RECOMPUTE_NONE,
+    LS_RECOMPUTE_LAYER,    /* all of a layer but what its last op wrote */
+    LS_RECOMPUTE_ATTENTION /* query, key, value, context and softmax */
+} ls_recompute_what;
+
+typedef struct ls_recompute_options {
+    ls_recompute_what what;
+    int unit_begin, unit_end; /* the model's layers; the last one is left as it is */
+} ls_recompute_options;
+
+/* Activations of the layers that the backward pass reads are made a second time there, instead of
+ * being kept (Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"): the forward ops
+ * that wrote them are appended again, with results of their own ("recompute.<name>"), before the
+ * first backward op that reads one. Ops whose results another unit reads are not run again. Runs
+ * between the gradient pass and the optimizer. */
+ls_status ls_recompute(ls_program *program, const ls_recompute_options *options,
+                       ls_error *error) LS_MUST_CHECK;
+
 #endif

@@ -190,7 +190,7 @@ static ls_status train_distilbert(ls_error *error)
 static ls_status train_parallel(ls_error *error)
 {
     ls_options options = tiny_options("tiny-distilbert", train, output);
-    options.strategy = "ddp";
+    options.strategy = "ddp+recompute";
     options.devices = 3;
     options.max_steps = 1;
     options.threads = 1;
