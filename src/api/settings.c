@@ -39,6 +39,8 @@ static const struct choice {
 } choices[] = {
     {"strategy", "strategies", {"single", "ddp"}},
     {"recompute", "ways", {"none", "layer", "attention"}},
+    {"offload-optimizer", "places", {"none", "host", "disk"}},
+    {"offload-parameters", "places", {"none", "host", "disk"}},
     {"lr-scheduler-type", "schedules", {"linear", "cosine", "constant", "constant_with_warmup"}},
 };
 
@@ -176,7 +178,7 @@ static ls_status check_combinations(const ls_options *options, unsigned command,
                        "--max-steps: 0 steps train nothing; -1 is as many as the epochs have");
     if (!(command & RUN)) return LS_OK;
     ls_strategy strategy;
-    LS_TRY(ls_strategy_of(&strategy, options, error));
+    LS_TRY(ls_strategy_of(&strategy, options, command != LS_COMMAND_PLAN, error));
     if (strcmp(strategy.name, "single") == 0 && options->devices > 1)
         return ls_fail(error, LS_USAGE,
                        "--devices: %" PRId64 " devices with --strategy single, which runs on one",

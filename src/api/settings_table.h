@@ -76,8 +76,8 @@
     X("warmup-ratio", warmup_ratio, NUMBER, RUN, 0, "0", 0, 1, \
       "the same as a part of all steps") \
     X("strategy", strategy, TEXT, RUN, 0, "single", 0, 0, \
-      "how the work is spread over devices: single, or ddp (data parallel); +recompute behind it " \
-      "stands for --recompute layer") \
+      "how the work is spread over devices: single, or ddp (data parallel); behind it +recompute " \
+      "stands for --recompute layer, +offload for --offload-optimizer host") \
     X("devices", devices, INTEGER, RUN, 0, "1", 1, 64, \
       "devices to run on, each a group of cores with memory of its own") \
     X("bucket-size", bucket_size, BYTES, RUN, 0, "25MiB", 1, 9.2e18, \
@@ -86,6 +86,15 @@
       "activations that the backward pass makes again instead of keeping them: none, layer (a " \
       "layer's, but for its input and what its last op wrote) or attention (query, key, value, " \
       "context); none unless --strategy ends in +recompute, which means layer") \
+    X("offload-optimizer", offload_optimizer, TEXT, RUN, 0, "", 0, 0, \
+      "where the optimizer's moments lie: none (on the device), host (in the host's memory) or " \
+      "disk; none unless --strategy has +offload, which means host") \
+    X("offload-parameters", offload_parameters, TEXT, RUN, 0, "", 0, 0, \
+      "the same of the parameters; needs a strategy that divides them") \
+    X("offload-path", offload_path, TEXT, RUN, 0, "", 0, 0, \
+      "folder on the disk that takes what is offloaded; the file there has no name") \
+    X("offload-block-size", offload_block_size, BYTES, RUN, 0, "1MiB", 4096, 1 << 30, \
+      "of each moment, what is on the device at a time, twice: a multiple of 4KiB") \
     X("threads", threads, INTEGER, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 4096, \
       "threads of a device; 0: all cores, divided among the devices") \
     X("device-memory", device_memory, BYTES, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 9.2e18, \

@@ -3,24 +3,36 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/block_file.h"
 #include "base/status.h"
 
-static const char *const recompute_names[] = {
+enum { CHOICES = 3 };
+
+static const char *const recompute_names[CHOICES] = {
     [LS_RECOMPUTE_NONE] = "none",
     [LS_RECOMPUTE_LAYER] = "layer",
     [LS_RECOMPUTE_ATTENTION] = "attention",
 };
 
-/* Index of `name` among `count` names, or the one that stands for a setting that was not given. */
-static int index_of(const char *name, const char *const *names, int count)
+static const char *const place_names[CHOICES] = {
+    [LS_PLACE_DEVICE] = "none",
+    [LS_PLACE_HOST] = "host",
+    [LS_PLACE_DISK] = "disk",
+};
+
+/* Index of `name`; 0, which is "none", where the setting was not given. */
+static int index_of(const char *name, const char *const names[CHOICES])
 {
-    for (int i = 0; name && i < count; i++)
+    for (int i = 0; name && i < CHOICES; i++)
         if (strcmp(names[i], name) == 0) return i;
     return 0;
 }
 
+/* --- the name -----------------------------------------------------------------------------------
+ */
+
 typedef struct endings {
-    bool recompute;
+    bool offload, recompute;
 } endings;
 
 static ls_status read_ending(endings *found, const char *strategy, const char *ending,
@@ -29,7 +41,7 @@ static ls_status read_ending(endings *found, const char *strategy, const char *e
     const struct {
         const char *name;
         bool *said;
-    } known[] = {{"recompute", &found->recompute}};
+    } known[] = {{"offload", &found->offload}, {"recompute", &found->recompute}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strlen(known[i].name) != length || memcmp(known[i].name, ending, length) != 0) continue;
         if (*known[i].said)
@@ -39,7 +51,7 @@ static ls_status read_ending(endings *found, const char *strategy, const char *e
         return LS_OK;
     }
     return ls_fail(error, LS_USAGE,
-                   "--strategy %s: '+%.*s' is not known: a strategy's name may end in +recompute",
+                   "--strategy %s: '+%.*s' is not known: known endings are +offload, +recompute",
                    strategy, (int)length, ending);
 }
 
@@ -56,28 +68,74 @@ static ls_status read_name(ls_strategy *strategy, endings *found, const char *na
     return LS_OK;
 }
 
-static ls_status contradiction(const ls_options *options, const char *setting, const char *value,
-                               ls_error *error)
+/* What an ending stands for, unless the setting itself says it: then not "none". */
+static ls_status apply(const ls_options *options, const char *setting, const char *value,
+                       int *choice, int meaning, ls_error *error)
 {
+    if (!value) *choice = meaning;
+    if (*choice) return LS_OK;
     return ls_fail(error, LS_USAGE,
                    "--strategy %s and --%s %s contradict each other: leave one out",
                    options->strategy, setting, value);
 }
 
-ls_status ls_strategy_of(ls_strategy *strategy, const ls_options *options, ls_error *error)
+/* --- the settings beside it ----------------------------------------------------------------------
+ */
+
+static ls_status check_offload(const ls_strategy *strategy, const ls_options *options, bool run,
+                               ls_error *error)
+{
+    bool disk = strategy->optimizer == LS_PLACE_DISK;
+    if (strategy->parameters)
+        return ls_fail(error, LS_USAGE,
+                       "--offload-parameters %s needs --strategy zero3: with --strategy %s each "
+                       "device has all parameters",
+                       options->offload_parameters, options->strategy);
+    if (disk && run && !options->offload_path)
+        return ls_fail(error, LS_USAGE,
+                       "--offload-optimizer disk needs --offload-path: the folder for its file");
+    if (!disk && options->offload_path)
+        return ls_fail(error, LS_USAGE,
+                       "--offload-path %s is of no use without --offload-optimizer disk",
+                       options->offload_path);
+    if (options->offload_block_size % LS_BLOCK_PAGE == 0) return LS_OK;
+    return ls_fail(error, LS_USAGE, "--offload-block-size: %lld is no multiple of %d",
+                   (long long)options->offload_block_size, LS_BLOCK_PAGE);
+}
+
+ls_status ls_strategy_of(ls_strategy *strategy, const ls_options *options, bool run,
+                         ls_error *error)
 {
     endings found = {0};
     *strategy = (ls_strategy){0};
     LS_TRY(read_name(strategy, &found, options->strategy, error));
-    strategy->recompute = (ls_recompute_what)index_of(options->recompute, recompute_names, 3);
-    if (!found.recompute) return LS_OK;
-    if (!options->recompute) strategy->recompute = LS_RECOMPUTE_LAYER;
-    if (strategy->recompute == LS_RECOMPUTE_NONE)
-        return contradiction(options, "recompute", options->recompute, error);
-    return LS_OK;
+    int recompute = index_of(options->recompute, recompute_names);
+    int optimizer = index_of(options->offload_optimizer, place_names);
+    if (found.recompute)
+        LS_TRY(
+            apply(options, "recompute", options->recompute, &recompute, LS_RECOMPUTE_LAYER, error));
+    if (found.offload)
+        LS_TRY(apply(options, "offload-optimizer", options->offload_optimizer, &optimizer,
+                     LS_PLACE_HOST, error));
+    strategy->recompute = (ls_recompute_what)recompute;
+    strategy->optimizer = (ls_place)optimizer;
+    strategy->parameters = (ls_place)index_of(options->offload_parameters, place_names);
+    return check_offload(strategy, options, run, error);
 }
 
 void ls_strategy_used(ls_options *options, const ls_strategy *strategy)
 {
     options->recompute = recompute_names[strategy->recompute];
+    options->offload_optimizer = place_names[strategy->optimizer];
+    options->offload_parameters = place_names[strategy->parameters];
+}
+
+ls_space ls_strategy_space(ls_place place)
+{
+    static const ls_space spaces[CHOICES] = {
+        [LS_PLACE_DEVICE] = LS_SPACE_DEVICE,
+        [LS_PLACE_HOST] = LS_SPACE_HOST_MEMORY,
+        [LS_PLACE_DISK] = LS_SPACE_FILE,
+    };
+    return spaces[place];
 }

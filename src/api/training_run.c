@@ -57,6 +57,9 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                      .ranks = (int)options->devices,
                      .bucket_bytes = options->bucket_size,
                      .recompute = session->strategy.recompute,
+                     .offload = {.space = ls_strategy_space(session->strategy.optimizer),
+                                 .block_elements =
+                                     options->offload_block_size / (int64_t)sizeof(float)},
                      .leaf_size = options->leaf_size,
                      .longest_row = longest_row},
         .samples_per_pass = options->samples_per_pass,
@@ -105,6 +108,21 @@ static void plan_steps(ls_training_run *run)
         used->warmup_steps = (int64_t)ceil(used->warmup_ratio * (double)run->total_steps);
 }
 
+static void report_offload(ls_training_run *run)
+{
+    const int64_t *planned = run->programs.training.plan.bytes;
+    ls_train_report *report = &run->report;
+    report->planned_host_bytes = planned[LS_PLAN_HOST_MEMORY];
+    report->planned_file_bytes = planned[LS_PLAN_FILE];
+    report->measured_host_bytes = ls_ranks_offloaded(run->ranks, LS_PLAN_HOST_MEMORY);
+    report->measured_file_bytes = ls_ranks_offloaded(run->ranks, LS_PLAN_FILE);
+    if (!ls_ranks_are_direct(run->ranks))
+        ls_session_message(&run->session,
+                           "--offload-path %s: no direct access to files there; they pass through "
+                           "the page cache, which is told to drop them",
+                           run->used.offload_path);
+}
+
 static ls_status make_ranks(ls_training_run *run, ls_error *error)
 {
     const ls_options *used = &run->used;
@@ -117,6 +135,7 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
                     .schedule = {.peak = used->learning_rate,
                                  .warmup_steps = used->warmup_steps,
                                  .total_steps = run->total_steps},
+                    .offload_folder = used->offload_path,
                     .beta1 = used->adam_beta1,
                     .beta2 = used->adam_beta2},
     };
@@ -124,6 +143,7 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
     LS_TRY(ls_schedule_kind_of(&ranks.trainer.schedule.kind, used->lr_scheduler_type, error));
     LS_TRY(ls_ranks_new(&run->ranks, &ranks, error));
     LS_TRY(LS_NEW(run->confusion, classes * classes, "confusion counts", error));
+    report_offload(run);
     run->report.planned_bytes = ls_run_programs_bytes(&run->programs);
     for (int i = 0; i < run->session.device_count; i++)
         if (run->session.devices[i]->allocated_bytes > run->report.measured_bytes)
@@ -265,6 +285,18 @@ ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_e
         {.key = "total_steps", .kind = LS_RUN_INTEGER, .integer = run->total_steps},
         {.key = "planned_bytes", .kind = LS_RUN_INTEGER, .integer = report->planned_bytes},
         {.key = "measured_bytes", .kind = LS_RUN_INTEGER, .integer = report->measured_bytes},
+        {.key = "planned_host_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->planned_host_bytes},
+        {.key = "measured_host_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->measured_host_bytes},
+        {.key = "planned_file_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->planned_file_bytes},
+        {.key = "measured_file_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->measured_file_bytes},
         /* The following are known only at the end. */
         {.key = "steps", .kind = LS_RUN_INTEGER, .integer = report->steps},
         {.key = "seconds", .kind = LS_RUN_NUMBER, .number = report->seconds},

@@ -37,6 +37,16 @@ static void size_gradients(ls_assembly *assembly, const ls_assembly_options *opt
     assembly->program->gradient_slots = slots;
 }
 
+static ls_status spread(ls_assembly *assembly, const ls_assembly_options *options, ls_error *error)
+{
+    int64_t bucket = options->bucket_bytes;
+    ls_data_parallel_options strategy = {.bucket_bytes = bucket,
+                                         .first_bucket_bytes = least(bucket, FIRST_BUCKET_BYTES),
+                                         .roots = assembly->model.inputs.roots,
+                                         .loss = assembly->model.results.loss};
+    return ls_data_parallel(assembly->program, &strategy, error);
+}
+
 static ls_status build_training(ls_assembly *assembly, const ls_assembly_options *options,
                                 ls_error *error)
 {
@@ -54,13 +64,9 @@ static ls_status build_training(ls_assembly *assembly, const ls_assembly_options
     ls_recompute_options recompute = {options->recompute, 1, 1 + (int)config->layers};
     if (recompute.what != LS_RECOMPUTE_NONE) LS_TRY(ls_recompute(program, &recompute, error));
     LS_TRY(ls_adamw(program, &assembly->model.inputs, &options->optimizer, &assembly->norm, error));
-    if (assembly->ranks == 1) return LS_OK;
-    int64_t bucket = options->bucket_bytes;
-    ls_data_parallel_options strategy = {.bucket_bytes = bucket,
-                                         .first_bucket_bytes = least(bucket, FIRST_BUCKET_BYTES),
-                                         .roots = assembly->model.inputs.roots,
-                                         .loss = assembly->model.results.loss};
-    return ls_data_parallel(program, &strategy, error);
+    if (assembly->ranks > 1) LS_TRY(spread(assembly, options, error));
+    if (options->offload.space == LS_SPACE_DEVICE) return LS_OK;
+    return ls_offload_optimizer(program, &options->offload, error);
 }
 
 static void find_limits(ls_assembly *assembly, const ls_assembly_options *options)

@@ -1,7 +1,7 @@
 /* From a model's configuration to a program with a plan: the fixed order of rewrites.
  *
- * build forward > gradient > recompute > optimizer > data parallel > plan. The verifier runs before
- * the plan is made, always: it costs microseconds. */
+ * build forward > gradient > recompute > optimizer > data parallel > offload > plan. The verifier
+ * runs before the plan is made, always: it costs microseconds. */
 #ifndef LS_ENGINE_ASSEMBLY_H
 #define LS_ENGINE_ASSEMBLY_H
 
@@ -20,6 +20,7 @@ typedef struct ls_assembly_options {
     int ranks;                      /* training: 0 and 1 are one rank */
     int64_t bucket_bytes;           /* with several ranks */
     ls_recompute_what recompute;    /* training */
+    ls_offload_options offload;     /* training: of the optimizer's state; LS_SPACE_DEVICE: none */
     int64_t samples_per_pass;       /* at most this many samples in a pass */
     int64_t longest_row;            /* tokens */
 } ls_assembly_options;

@@ -4,7 +4,8 @@
 #include "base/clock.h"
 
 typedef struct prepared_op {
-    ls_device_function function;
+    ls_device_function function; /* NULL: an exchange or a copy */
+    bool copies;
     ls_op_call call;
 } prepared_op;
 
@@ -15,7 +16,8 @@ struct ls_executor {
     const ls_executor *host;
     void *arenas[LS_PLAN_ARENA_COUNT];
     prepared_op *ops;
-    const void **bound; /* [values] address of each host value */
+    const void **bound;  /* [values] address of each host value */
+    ls_offload *offload; /* NULL: everything is on the device */
     ls_exchange_function exchange;
     void *exchange_context;
     ls_extents extents;      /* of the run that goes on; the calls point here */
@@ -49,12 +51,23 @@ static ls_status take_arenas(ls_executor *executor, const ls_executor_options *o
     return executor->device->operations->reserve_scratch(executor->device, &options->limits, error);
 }
 
+static ls_status take_offload(ls_executor *executor, const ls_executor_options *options,
+                              ls_error *error)
+{
+    if (!executor->plan->bytes[LS_PLAN_HOST_MEMORY] && !executor->plan->bytes[LS_PLAN_FILE])
+        return LS_OK;
+    return ls_offload_new(&executor->offload, executor->program, executor->plan, executor->device,
+                          options->offload_folder, error);
+}
+
 static ls_status prepare_op(ls_executor *executor, const ls_op *op, prepared_op *prepared,
                             ls_error *error)
 {
-    if (op->segment != LS_SEGMENT_EXCHANGE)
+    prepared->copies = ls_offload_has(op->kind);
+    bool elsewhere = prepared->copies || op->segment == LS_SEGMENT_EXCHANGE;
+    if (!elsewhere)
         prepared->function = executor->device->operations->function(executor->device, op->kind);
-    if (!prepared->function && op->segment != LS_SEGMENT_EXCHANGE)
+    if (!prepared->function && !elsewhere)
         return ls_fail(error, LS_UNSUPPORTED, "device %s has no %s",
                        executor->device->operations->name, ls_op_name(op->kind));
     ls_op_call *call = &prepared->call;
@@ -89,6 +102,7 @@ ls_status ls_executor_new(ls_executor **out, const ls_executor_options *options,
     executor->device = options->device;
     executor->host = options->host;
     ls_status status = take_arenas(executor, options, error);
+    if (status == LS_OK) status = take_offload(executor, options, error);
     if (status == LS_OK) status = prepare_ops(executor, error);
     if (status != LS_OK) {
         ls_executor_free(executor);
@@ -101,6 +115,7 @@ ls_status ls_executor_new(ls_executor **out, const ls_executor_options *options,
 void ls_executor_free(ls_executor *executor)
 {
     if (!executor) return;
+    ls_offload_free(executor->offload); /* first of all: it may still read the staging blocks */
     for (ls_plan_arena arena = 0; arena < LS_PLAN_SCRATCH; arena++)
         if (!executor->host || !shared_with_host(arena))
             executor->device->operations->release(executor->device, executor->arenas[arena]);
@@ -116,9 +131,16 @@ ls_device *ls_executor_device(const ls_executor *executor)
 
 void *ls_executor_address(const ls_executor *executor, ls_value_id value)
 {
-    if (value == LS_NO_VALUE || executor->plan->offset[value] < 0) return NULL;
+    if (value == LS_NO_VALUE || executor->plan->offset[value] < 0 ||
+        executor->plan->arena[value] > LS_PLAN_SCRATCH)
+        return NULL;
     unsigned char *arena = executor->arenas[executor->plan->arena[value]];
     return arena + executor->plan->offset[value];
+}
+
+ls_offload *ls_executor_offload(const ls_executor *executor)
+{
+    return executor->offload;
 }
 
 void *ls_executor_arena(const ls_executor *executor, ls_plan_arena arena)
@@ -174,6 +196,8 @@ static void run_op(ls_executor *executor, int32_t index)
     const prepared_op *prepared = &executor->ops[index];
     if (prepared->function)
         prepared->function(executor->device, &prepared->call);
+    else if (prepared->copies)
+        ls_offload_run(executor->offload, &prepared->call);
     else
         executor->exchange(executor->exchange_context, &prepared->call);
 }

@@ -4,6 +4,7 @@
 #define LS_ENGINE_EXECUTOR_H
 
 #include "devices/device.h"
+#include "engine/offload.h"
 #include "program/plan.h"
 
 typedef struct ls_executor ls_executor;
@@ -17,6 +18,7 @@ typedef struct ls_executor_options {
      * as well (never at the same time): evaluation beside training. Its parameters must be the same
      * ones and its other arenas at least as large. */
     const ls_executor *host;
+    const char *offload_folder; /* of a program with values in a file */
 } ls_executor_options;
 
 ls_status ls_executor_new(ls_executor **out, const ls_executor_options *options,
@@ -34,6 +36,9 @@ void ls_executor_bind(ls_executor *executor, ls_value_id value, void *address);
 
 /* What ls_executor_bind gave a host value. */
 const void *ls_executor_bound(const ls_executor *executor, ls_value_id value);
+
+/* What is not on the device, NULL if everything is. */
+ls_offload *ls_executor_offload(const ls_executor *executor);
 
 /* Copy whole values between host and device, at the given pass's sizes. */
 void ls_executor_write(ls_executor *executor, ls_value_id value, const void *from,
@@ -55,8 +60,8 @@ void ls_executor_measure(ls_executor *executor, ls_op_measure *measures);
 typedef void (*ls_exchange_function)(void *context, const ls_op_call *call);
 void ls_executor_set_exchange(ls_executor *executor, ls_exchange_function function, void *context);
 
-/* Run the ops of some segments in their order, and wait for all but the exchanges. Sizes must be
- * within the plan's capacity. */
+/* Run the ops of some segments in their order, and wait for all but the exchanges and what the copy
+ * queue has to store. Sizes must be within the plan's capacity. */
 enum {
     LS_RUN_PASS = 1u << LS_SEGMENT_PASS,
     LS_RUN_EXCHANGE = 1u << LS_SEGMENT_EXCHANGE,

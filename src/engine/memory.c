@@ -5,7 +5,7 @@
 static int64_t evaluation_bytes(const ls_plan *plan)
 {
     int64_t bytes = 0;
-    for (int arena = 0; arena < LS_PLAN_ARENA_COUNT; arena++)
+    for (int arena = 0; arena <= LS_PLAN_SCRATCH; arena++)
         if (arena != LS_PLAN_PARAMETERS && arena != LS_PLAN_ACTIVATIONS && arena != LS_PLAN_SCRATCH)
             bytes += plan->bytes[arena];
     return bytes;
@@ -75,7 +75,8 @@ ls_status ls_run_programs_make(ls_run_programs *programs, const ls_run_memory_op
     int64_t bytes = ls_run_programs_bytes(programs);
     int64_t states = programs->training.plan.bytes[LS_PLAN_PARAMETERS] +
                      programs->training.plan.bytes[LS_PLAN_GRADIENTS] +
-                     programs->training.plan.bytes[LS_PLAN_OPTIMIZER_STATE];
+                     programs->training.plan.bytes[LS_PLAN_OPTIMIZER_STATE] +
+                     programs->training.plan.bytes[LS_PLAN_STAGING];
     int64_t pass = programs->training.samples_per_pass;
     ls_run_programs_deinit(programs);
     return ls_fail(error, LS_NO_MEMORY,
@@ -108,9 +109,14 @@ ls_status ls_run_programs_print(const ls_run_programs *programs, ls_text *text, 
                          (long long)pass, (long long)training->token_capacity,
                          training->program->gradient_slots,
                          training->program->gradient_slots == 1 ? "" : "s"));
-    for (ls_plan_arena arena = 0; arena < LS_PLAN_ARENA_COUNT; arena++)
-        LS_TRY(print_line(text, ls_plan_arena_name(arena), training->plan.bytes[arena], error));
+    for (ls_plan_arena arena = 0; arena <= LS_PLAN_SCRATCH; arena++)
+        if (arena != LS_PLAN_STAGING || training->plan.bytes[arena])
+            LS_TRY(print_line(text, ls_plan_arena_name(arena), training->plan.bytes[arena], error));
     LS_TRY(print_line(text, "evaluation's own inputs", evaluation_bytes(&programs->evaluation.plan),
                       error));
-    return print_line(text, "total on the device", ls_run_programs_bytes(programs), error);
+    LS_TRY(print_line(text, "total on the device", ls_run_programs_bytes(programs), error));
+    for (ls_plan_arena arena = LS_PLAN_HOST_MEMORY; arena < LS_PLAN_ARENA_COUNT; arena++)
+        if (training->plan.bytes[arena])
+            LS_TRY(print_line(text, ls_plan_arena_name(arena), training->plan.bytes[arena], error));
+    return LS_OK;
 }

@@ -96,6 +96,23 @@ ls_executor *ls_ranks_executor(ls_ranks *ranks)
     return ls_trainer_executor(ranks->trainers[0]);
 }
 
+int64_t ls_ranks_offloaded(const ls_ranks *ranks, ls_plan_arena arena)
+{
+    int64_t most = 0;
+    for (int rank = 0; rank < ranks->count; rank++) {
+        const ls_offload *offload = ls_executor_offload(ls_trainer_executor(ranks->trainers[rank]));
+        int64_t bytes = offload ? ls_offload_bytes(offload, arena) : 0;
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+bool ls_ranks_are_direct(const ls_ranks *ranks)
+{
+    const ls_offload *offload = ls_executor_offload(ls_trainer_executor(ranks->trainers[0]));
+    return !offload || ls_offload_is_direct(offload);
+}
+
 static ls_status load(void *context, int rank, ls_error *error)
 {
     ls_ranks *ranks = context;

@@ -24,6 +24,11 @@ void ls_ranks_free(ls_ranks *ranks); /* NULL is allowed */
 /* The executor of rank 0, which holds the same parameters as all others. */
 ls_executor *ls_ranks_executor(ls_ranks *ranks);
 
+/* What the rank that takes most has taken in an arena that is not on its device. */
+int64_t ls_ranks_offloaded(const ls_ranks *ranks, ls_plan_arena arena);
+/* Whether what lies in files passes by the page cache; true where nothing does. */
+bool ls_ranks_are_direct(const ls_ranks *ranks);
+
 /* As ls_parameters_load, on every rank; `notes` of rank 0. */
 ls_status ls_ranks_load(ls_ranks *ranks, const ls_weights *weights, uint64_t seed,
                         ls_parameters_notes *notes, ls_error *error) LS_MUST_CHECK;

@@ -24,7 +24,8 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls
     ls_executor_options executor = {.program = assembly->program,
                                     .plan = &assembly->plan,
                                     .device = options->device,
-                                    .limits = assembly->limits};
+                                    .limits = assembly->limits,
+                                    .offload_folder = options->offload_folder};
     LS_TRY_GOTO(status, ls_executor_new(&trainer->executor, &executor, error), fail);
     LS_TRY_GOTO(status, ls_feeder_new(&trainer->feeder, assembly, trainer->executor, error), fail);
     LS_TRY_GOTO(status,
@@ -122,10 +123,12 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
 {
     static const ls_extents fixed = {{1}};
     const ls_assembly *assembly = trainer->options.assembly;
+    ls_offload *offload = ls_executor_offload(trainer->executor);
     result->learning_rate = ls_schedule_rate(&trainer->options.schedule, step - 1);
     write_step_inputs(trainer, step, batch->samples, result->learning_rate);
     LS_TRY(run_passes(trainer, batch, error));
     ls_executor_run(trainer->executor, LS_RUN_UPDATE, &fixed);
+    if (offload) LS_TRY(ls_offload_check(offload, error));
     ls_executor_read(trainer->executor, assembly->model.results.loss, trainer->loss_slots, &fixed);
     result->loss = (double)trainer->loss_slots[0] / batch->samples;
     result->gradient_norm = (double)read_scalar(trainer, assembly->norm.norm);

@@ -16,6 +16,7 @@ typedef struct ls_trainer_options {
     int64_t leaf_size;
     uint64_t seed;
     ls_schedule schedule;
+    const char *offload_folder; /* of an assembly with values in a file */
     double beta1,
         beta2; /* of the optimizer, for its bias corrections (as floats, as it has them) */
 } ls_trainer_options;

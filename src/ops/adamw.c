@@ -43,10 +43,28 @@ ls_status ls_adamw_op(ls_program *program, const ls_inputs *inputs, ls_adamw_ope
     return ls_program_op(program, &op, error);
 }
 
+/* A part of the parameter's elements, and a part as long of each moment. */
+static ls_status check_part(const ls_program *program, const ls_op *op, ls_error *error)
+{
+    static const ls_extents fixed = {{1}};
+    const ls_attributes *part = &op->attributes;
+    int64_t all = ls_value_elements(ls_value_of(program, op->inputs[PARAMETER]), &fixed);
+    int64_t moments = ls_value_elements(ls_value_of(program, op->inputs[FIRST]), &fixed);
+    LS_TRY(ls_check_like(program, op, op->inputs[SECOND], op->inputs[FIRST], error));
+    if (part->first_element >= 0 && part->first_element + part->elements <= all &&
+        part->moment_element >= 0 && part->moment_element + part->elements <= moments)
+        return LS_OK;
+    return ls_fail(error, LS_INTERNAL, "program: %s (adamw): a part that is not there", op->name);
+}
+
 static ls_status adamw_check(const ls_program *program, const ls_op *op, ls_error *error)
 {
-    LS_TRY(ls_check_like(program, op, op->inputs[FIRST], op->inputs[PARAMETER], error));
-    LS_TRY(ls_check_like(program, op, op->inputs[SECOND], op->inputs[PARAMETER], error));
+    if (op->attributes.elements) {
+        LS_TRY(check_part(program, op, error));
+    } else {
+        LS_TRY(ls_check_like(program, op, op->inputs[FIRST], op->inputs[PARAMETER], error));
+        LS_TRY(ls_check_like(program, op, op->inputs[SECOND], op->inputs[PARAMETER], error));
+    }
     for (int i = RATE; i <= PROCEED; i++)
         LS_TRY(ls_check_shape(program, op, op->inputs[i], LS_F32, 0, NULL, error));
     LS_TRY(ls_check_host(program, op, op->inputs[TOUCHED], error));
@@ -59,6 +77,10 @@ static ls_status adamw_check(const ls_program *program, const ls_op *op, ls_erro
 static ls_cost adamw_cost(const ls_program *program, const ls_op *op, const ls_extents *extents)
 {
     double elements = ls_elements_of(program, op->inputs[PARAMETER], extents);
+    if (op->attributes.elements) {
+        elements = (double)op->attributes.elements;
+        return (ls_cost){14 * elements, 28 * elements};
+    }
     return ls_cost_of(program, op, extents, 14 * elements);
 }
 

@@ -16,7 +16,7 @@ static int64_t aligned(int64_t bytes)
     return (bytes + LS_PLAN_ALIGNMENT - 1) / LS_PLAN_ALIGNMENT * LS_PLAN_ALIGNMENT;
 }
 
-static ls_plan_arena arena_of(ls_role role)
+static ls_plan_arena arena_of(const ls_value *value)
 {
     static const ls_plan_arena arenas[LS_ROLE_COUNT] = {
         [LS_ROLE_PARAMETER] = LS_PLAN_PARAMETERS,
@@ -25,8 +25,11 @@ static ls_plan_arena arena_of(ls_role role)
         [LS_ROLE_ACTIVATION] = LS_PLAN_ACTIVATIONS,
         [LS_ROLE_INPUT] = LS_PLAN_INPUTS,
         [LS_ROLE_SCALAR] = LS_PLAN_SCALARS,
+        [LS_ROLE_OFFLOAD] = LS_PLAN_STAGING,
     };
-    return arenas[role];
+    if (value->space == LS_SPACE_HOST_MEMORY) return LS_PLAN_HOST_MEMORY;
+    if (value->space == LS_SPACE_FILE) return LS_PLAN_FILE;
+    return arenas[value->role];
 }
 
 static void extend(lifetime *lives, const ls_program *program, ls_value_id id, int32_t op)
@@ -110,8 +113,8 @@ static void plan_others(ls_plan *plan, const ls_program *program, lifetime *live
 {
     for (ls_value_id id = 0; id < program->value_count; id++) {
         const ls_value *value = ls_value_of(program, id);
-        plan->arena[id] = arena_of(value->role);
-        bool own = value->storage == id && value->space == LS_SPACE_DEVICE && lives[id].first >= 0;
+        plan->arena[id] = arena_of(value);
+        bool own = value->storage == id && value->space != LS_SPACE_HOST && lives[id].first >= 0;
         if (!own || value->role == LS_ROLE_ACTIVATION) continue;
         lives[id].offset = plan->bytes[plan->arena[id]];
         plan->bytes[plan->arena[id]] += lives[id].bytes;
@@ -131,8 +134,12 @@ ls_status ls_plan_make(ls_plan *plan, const ls_program *program, const ls_extent
     find_lifetimes(lives, program, capacity);
     plan_others(plan, program, lives);
     LS_TRY_GOTO(status, plan_activations(plan, program, lives, error), done);
-    for (ls_value_id id = 0; id < program->value_count; id++)
-        plan->offset[id] = lives[ls_value_of(program, id)->storage].offset;
+    for (ls_value_id id = 0; id < program->value_count; id++) {
+        const ls_value *value = ls_value_of(program, id);
+        plan->offset[id] = lives[value->storage].offset;
+        if (ls_value_is_offloaded(value))
+            plan->offset[id] = lives[value->run].offset + value->run_offset;
+    }
 done:
     ls_free(lives);
     if (status != LS_OK) ls_plan_deinit(plan);
@@ -149,7 +156,7 @@ void ls_plan_deinit(ls_plan *plan)
 int64_t ls_plan_total(const ls_plan *plan)
 {
     int64_t total = 0;
-    for (int arena = 0; arena < LS_PLAN_ARENA_COUNT; arena++)
+    for (int arena = 0; arena <= LS_PLAN_SCRATCH; arena++)
         total += plan->bytes[arena];
     return total;
 }
@@ -163,7 +170,10 @@ const char *ls_plan_arena_name(ls_plan_arena arena)
         [LS_PLAN_ACTIVATIONS] = "activations",
         [LS_PLAN_INPUTS] = "inputs",
         [LS_PLAN_SCALARS] = "scalars",
+        [LS_PLAN_STAGING] = "staging",
         [LS_PLAN_SCRATCH] = "kernel scratch",
+        [LS_PLAN_HOST_MEMORY] = "in host memory",
+        [LS_PLAN_FILE] = "in a file",
     };
     return names[arena];
 }

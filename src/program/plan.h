@@ -15,7 +15,11 @@ typedef enum ls_plan_arena {
     LS_PLAN_ACTIVATIONS,
     LS_PLAN_INPUTS,
     LS_PLAN_SCALARS,
+    LS_PLAN_STAGING, /* blocks of what lies elsewhere */
     LS_PLAN_SCRATCH, /* the device's own: filled in by who knows the device */
+    /* Not on the device: */
+    LS_PLAN_HOST_MEMORY,
+    LS_PLAN_FILE,
     LS_PLAN_ARENA_COUNT
 } ls_plan_arena;
 
@@ -23,7 +27,7 @@ enum { LS_PLAN_ALIGNMENT = 64 };
 
 typedef struct ls_plan {
     ls_plan_arena *arena;               /* [values] */
-    int64_t *offset;                    /* [values] -1: the value needs no bytes on the device */
+    int64_t *offset;                    /* [values] -1: the value needs no bytes in an arena */
     int64_t bytes[LS_PLAN_ARENA_COUNT]; /* of each arena, at capacity */
     ls_extents capacity;
 } ls_plan;
@@ -32,7 +36,7 @@ ls_status ls_plan_make(ls_plan *plan, const ls_program *program, const ls_extent
                        ls_error *error) LS_MUST_CHECK;
 void ls_plan_deinit(ls_plan *plan);
 
-int64_t ls_plan_total(const ls_plan *plan);
+int64_t ls_plan_total(const ls_plan *plan); /* on the device */
 const char *ls_plan_arena_name(ls_plan_arena arena);
 
 #endif

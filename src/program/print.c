@@ -17,18 +17,27 @@ static ls_status print_dimension(ls_text *text, ls_dimension dimension, ls_error
 static ls_status print_value(const ls_program *program, ls_text *text, const ls_value *value,
                              ls_error *error)
 {
+    static const char *const spaces[LS_SPACE_COUNT] = {
+        [LS_SPACE_DEVICE] = "",
+        [LS_SPACE_HOST] = " host",
+        [LS_SPACE_HOST_MEMORY] = " host_memory",
+        [LS_SPACE_FILE] = " file",
+    };
     LS_TRY(ls_text_print(text, error, "value %s %s[", value->name, ls_dtype_name(value->dtype)));
     for (int i = 0; i < value->rank; i++) {
         if (i) LS_TRY(ls_text_print(text, error, ", "));
         LS_TRY(print_dimension(text, value->shape[i], error));
     }
     LS_TRY(ls_text_print(text, error, "] %s", ls_role_name(value->role)));
-    if (value->space == LS_SPACE_HOST) LS_TRY(ls_text_print(text, error, " host"));
+    LS_TRY(ls_text_print(text, error, "%s", spaces[value->space]));
     if (value->role == LS_ROLE_PARAMETER)
         LS_TRY(ls_text_print(text, error, " unit=%d%s%s", value->unit, value->decay ? " decay" : "",
                              value->row_sparse ? " sparse" : ""));
     const ls_value *storage = ls_value_of(program, value->storage);
     if (storage != value) LS_TRY(ls_text_print(text, error, " in %s", storage->name));
+    if (ls_value_is_offloaded(value))
+        LS_TRY(ls_text_print(text, error, " in %s+%lld", ls_value_of(program, value->run)->name,
+                             (long long)value->run_offset));
     return ls_text_print(text, error, "\n");
 }
 
@@ -64,6 +73,11 @@ static ls_status print_attributes(const ls_program *program, ls_text *text, cons
         LS_TRY(print_operands(program, text, bucket->values, bucket->count, error));
         LS_TRY(ls_text_print(text, error, "]"));
     }
+    if (op->segment == LS_SEGMENT_UPDATE && a->elements && op->kind != LS_OP_SQUARED_NORM)
+        LS_TRY(ls_text_print(text, error, " elements=%lld..%lld", (long long)a->first_element,
+                             (long long)(a->first_element + a->elements)));
+    if (a->moment_element)
+        LS_TRY(ls_text_print(text, error, " moments=%lld..", (long long)a->moment_element));
     if (a->weight_decay > 0)
         LS_TRY(ls_text_print(text, error, " weight_decay=%g", (double)a->weight_decay));
     if (a->max_norm > 0) LS_TRY(ls_text_print(text, error, " max_norm=%g", (double)a->max_norm));

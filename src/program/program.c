@@ -107,6 +107,7 @@ const char *ls_role_name(ls_role role)
         [LS_ROLE_ACTIVATION] = "activation",
         [LS_ROLE_INPUT] = "input",
         [LS_ROLE_SCALAR] = "scalar",
+        [LS_ROLE_OFFLOAD] = "offload",
     };
     return names[role];
 }

@@ -56,13 +56,16 @@ typedef enum ls_role {
     LS_ROLE_ACTIVATION,      /* from the op that writes it to the last that reads it */
     LS_ROLE_INPUT,           /* written by the host before a pass or a step */
     LS_ROLE_SCALAR,          /* small results of a step, read by the host after it */
+    LS_ROLE_OFFLOAD, /* runs of values that lie elsewhere, and blocks of them on the device */
     LS_ROLE_COUNT
 } ls_role;
 
 /* Where a value's bytes lie. */
 typedef enum ls_space {
     LS_SPACE_DEVICE,
-    LS_SPACE_HOST, /* read while an op is enqueued: schedules */
+    LS_SPACE_HOST,        /* read while an op is enqueued: schedules */
+    LS_SPACE_HOST_MEMORY, /* of the host, copied to the device and back in blocks */
+    LS_SPACE_FILE,        /* the same on a disk */
     LS_SPACE_COUNT
 } ls_space;
 
@@ -79,6 +82,11 @@ typedef struct ls_value {
     ls_value_id storage; /* the value whose bytes this one overwrites, or itself */
 
     ls_value_id parameter; /* gradients and optimizer state: whose, LS_NO_VALUE else */
+
+    /* Optimizer state in host memory or in a file: the run that it is a part of, and where in it.
+     */
+    ls_value_id run;
+    int64_t run_offset; /* bytes */
 
     /* Parameters only. */
     int unit;            /* embeddings 0, layer i is 1 + i, the head is the last one */
@@ -110,10 +118,13 @@ typedef struct ls_value {
     X(GRADIENT_NORM, "gradient_norm")                                                              \
     X(ADAMW, "adamw")
 
-/* Those that need other ranks: the engine runs them. */
+/* Those that need other ranks, host memory or files: the engine runs them. */
 #define LS_OP_LIST(X)                                                                              \
     LS_DEVICE_OP_LIST(X)                                                                           \
-    X(EXCHANGE_GRADIENTS, "exchange_gradients")
+    X(EXCHANGE_GRADIENTS, "exchange_gradients")                                                    \
+    X(FETCH, "fetch")                                                                              \
+    X(AWAIT, "await")                                                                              \
+    X(STORE, "store")
 
 typedef enum ls_op_kind {
 #define LS_OP_ENUM(name, text) LS_OP_##name,
@@ -140,12 +151,22 @@ typedef struct ls_attributes {
     ls_activation activation;
     bool accumulate; /* the chain goes on from what the output holds */
     int64_t heads, head_size, max_positions;
-    int32_t bucket;                /* exchange: index into the program's buckets */
-    int64_t first_block, elements; /* squared_norm: where its blocks begin in the list of all */
+    int32_t bucket;      /* exchange: index into the program's buckets */
+    int64_t first_block; /* squared_norm: where its blocks begin in the list of all */
+    int64_t elements;    /* squared_norm; fetch, store, adamw: how many from first_element on ... */
+    int64_t first_element;  /* ... of the run or the parameter; adamw with elements 0: all */
+    int64_t moment_element; /* adamw: where these begin in the moments */
     float beta1, beta2, weight_decay, max_norm;
 } ls_attributes;
 
 enum { LS_MAX_INPUTS = 12, LS_MAX_OUTPUTS = 4 };
+
+/* Whether a value is a part of a run that lies elsewhere. */
+static inline bool ls_value_is_offloaded(const ls_value *value)
+{
+    return value->role != LS_ROLE_OFFLOAD &&
+           (value->space == LS_SPACE_HOST_MEMORY || value->space == LS_SPACE_FILE);
+}
 
 enum { LS_NO_UNIT = -1 };
 

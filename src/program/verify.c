@@ -30,7 +30,8 @@ static ls_status verify_operands(const ls_program *program, const ls_op *op,
 static bool exists_before_the_step(const ls_value *value)
 {
     return value->role == LS_ROLE_PARAMETER || value->role == LS_ROLE_OPTIMIZER_STATE ||
-           value->role == LS_ROLE_INPUT;
+           value->role == LS_ROLE_INPUT ||
+           (value->role == LS_ROLE_OFFLOAD && value->space != LS_SPACE_DEVICE);
 }
 
 /* What the bytes of a value's storage hold at some point of the program: reading any other value of

@@ -37,4 +37,17 @@ typedef struct ls_recompute_options {
 ls_status ls_recompute(ls_program *program, const ls_recompute_options *options,
                        ls_error *error) LS_MUST_CHECK;
 
+typedef struct ls_offload_options {
+    ls_space space;         /* LS_SPACE_HOST_MEMORY or LS_SPACE_FILE */
+    int64_t block_elements; /* of each moment at a time: a multiple of 1,024, a file's page */
+} ls_offload_options;
+
+/* The optimizer's moments lie elsewhere and come to the device in blocks (Ren et al. 2021,
+ * "ZeRO-Offload"; Rajbhandari et al. 2021, "ZeRO-Infinity"). They become two runs, the first and
+ * the second ones in the order of their updates; an update is cut where a block ends. Two blocks of
+ * each run are on the device: while one is updated the former goes back and the next one comes. On
+ * the optimizer's update, whatever has been exchanged before it; runs after all other rewrites. */
+ls_status ls_offload_optimizer(ls_program *program, const ls_offload_options *options,
+                               ls_error *error) LS_MUST_CHECK;
+
 #endif

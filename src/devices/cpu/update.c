@@ -67,9 +67,9 @@ void ls_cpu_GRADIENT_NORM(ls_device *device, const ls_op_call *call)
 
 typedef struct update_work {
     ls_cpu *cpu;
-    ls_adamw arguments; /* of the whole parameter */
+    ls_adamw arguments; /* of all elements that are updated; a table's gradient from its start on */
     const ls_touched_rows *touched;
-    int64_t hidden;
+    int64_t first, hidden; /* where in a table they begin */
 } update_work;
 
 static ls_adamw at(const ls_adamw *whole, int64_t first, int64_t count, const float *gradient)
@@ -105,24 +105,28 @@ static int32_t first_touched(const ls_touched_rows *touched, int64_t row)
     return low;
 }
 
-/* Rows begin .. end-1 of a table: touched ones with their gradient, the runs between with none. */
+/* Elements begin .. end-1 of the part of a table: those of touched rows with their gradient, the
+ * runs between with none. */
 static void update_rows(void *context, int64_t begin, int64_t end, void *scratch)
 {
     const update_work *work = context;
-    int64_t hidden = work->hidden;
-    int32_t next = first_touched(work->touched, begin);
+    const ls_touched_rows *touched = work->touched;
+    int64_t hidden = work->hidden, first = work->first;
+    int32_t next = first_touched(touched, (first + begin) / hidden);
     (void)scratch;
-    for (int64_t row = begin; row < end;) {
-        int64_t stop = next < work->touched->count ? work->touched->rows[next] : end;
-        if (stop > end) stop = end;
+    for (int64_t e = begin; e < end;) {
+        int64_t row = (first + e) / hidden, column = (first + e) % hidden, stop = end;
         const float *gradient = NULL;
-        if (stop == row) {
-            gradient = work->arguments.gradient + next++ * hidden;
-            stop = row + 1;
+        if (next < touched->count && touched->rows[next] == row) {
+            gradient = work->arguments.gradient + next++ * hidden + column;
+            stop = e + hidden - column;
+        } else if (next < touched->count) {
+            stop = touched->rows[next] * hidden - first;
         }
-        ls_adamw part = at(&work->arguments, row * hidden, (stop - row) * hidden, gradient);
+        if (stop > end) stop = end;
+        ls_adamw part = at(&work->arguments, e, stop - e, gradient);
         work->cpu->kernels->adamw(&part);
-        row = stop;
+        e = stop;
     }
 }
 
@@ -154,8 +158,12 @@ void ls_cpu_ADAMW(ls_device *device, const ls_op_call *call)
     };
     int64_t rows = ls_size(call, parameter, 0);
     work.hidden = parameter->value->rank == 2 ? ls_size(call, parameter, 1) : 1;
-    if (work.touched)
-        ls_cpu_run_ranges(work.cpu, rows, 16, update_rows, &work);
-    else
-        ls_cpu_run_ranges(work.cpu, rows * work.hidden, UPDATE_GRAIN, update_range, &work);
+    int64_t count = attributes->elements ? attributes->elements : rows * work.hidden;
+    work.first = attributes->first_element;
+    work.arguments.parameter += work.first;
+    work.arguments.first_moment += attributes->moment_element;
+    work.arguments.second_moment += attributes->moment_element;
+    if (!work.touched) work.arguments.gradient += work.first;
+    ls_cpu_run_ranges(work.cpu, count, UPDATE_GRAIN, work.touched ? update_rows : update_range,
+                      &work);
 }

@@ -174,7 +174,7 @@ static void endings_of_strategies_are_read(void **state)
         assert_ok(ls_options_set(&options, "strategy", good[i].strategy, &error), error);
         options.recompute = good[i].recompute;
         assert_ok(ls_options_check(&options, LS_COMMAND_TRAIN, &error), error);
-        assert_ok(ls_strategy_of(&strategy, &options, &error), error);
+        assert_ok(ls_strategy_of(&strategy, &options, true, &error), error);
         assert_int_equal(strategy.recompute, good[i].what);
         assert_int_equal(strlen(strategy.name), strcspn(good[i].strategy, "+"));
     }
