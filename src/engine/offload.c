@@ -76,6 +76,14 @@ static void run_queued(void *context, const void *item)
 /* --- the public functions -----------------------------------------------------------------------
  */
 
+static ls_status take_file(ls_offload *offload, const char *folder, int64_t bytes, ls_error *error)
+{
+    ls_error cause;
+    ls_status status = ls_block_file_open(&offload->file, folder, bytes, &cause);
+    if (status == LS_OK) return LS_OK;
+    return ls_fail(error, status, "--offload-path %s", cause.text);
+}
+
 static ls_status take(ls_offload *offload, const char *folder, ls_error *error)
 {
     int64_t memory = offload->plan->bytes[LS_PLAN_HOST_MEMORY];
@@ -88,8 +96,7 @@ static ls_status take(ls_offload *offload, const char *folder, ls_error *error)
                            (long long)memory);
         offload->memory_bytes = memory;
     }
-    if (file) LS_TRY(ls_block_file_open(&offload->file, folder, file, error));
-    return LS_OK;
+    return file ? take_file(offload, folder, file, error) : LS_OK;
 }
 
 ls_status ls_offload_new(ls_offload **out, const ls_program *program, const ls_plan *plan,

@@ -154,10 +154,14 @@ static void endings_of_strategies_are_read(void **state)
         {"single+recompute", NULL, LS_RECOMPUTE_LAYER},
         {"ddp+recompute", "layer", LS_RECOMPUTE_LAYER},
         {"ddp+recompute", "attention", LS_RECOMPUTE_ATTENTION},
+        {"single+offload+recompute", NULL, LS_RECOMPUTE_LAYER},
+        {"ddp+recompute+offload", NULL, LS_RECOMPUTE_LAYER},
+        {"ddp+offload", NULL, LS_RECOMPUTE_NONE},
     };
     static const char *const bad[][3] = {
         {"ddp+", NULL, "'+'"},
-        {"ddp+checkpoint", NULL, "+recompute"},
+        {"ddp+checkpoint", NULL, "+offload, +recompute"},
+        {"single+offload+offload", NULL, "twice"},
         {"ddp+recompute+", NULL, "'+'"},
         {"ddp+recompute+recompute", NULL, "twice"},
         {"ddp+recompute", "none", "--recompute none"},
@@ -176,6 +180,8 @@ static void endings_of_strategies_are_read(void **state)
         assert_ok(ls_options_check(&options, LS_COMMAND_TRAIN, &error), error);
         assert_ok(ls_strategy_of(&strategy, &options, true, &error), error);
         assert_int_equal(strategy.recompute, good[i].what);
+        bool offload = strstr(good[i].strategy, "+offload") != NULL;
+        assert_int_equal(strategy.optimizer, offload ? LS_PLACE_HOST : LS_PLACE_DEVICE);
         assert_int_equal(strlen(strategy.name), strcspn(good[i].strategy, "+"));
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
