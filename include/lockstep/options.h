@@ -41,7 +41,7 @@ typedef struct ls_options {
     bool weight_decay_all; /* biases and layer norms too */
 
     /* Devices. */
-    const char *strategy; /* "single", "ddp" */
+    const char *strategy; /* "single", "ddp", "zero1", "zero2", "zero3" */
     int64_t bucket_size;  /* ddp: bytes of gradients that are exchanged together */
     int64_t devices;
     int64_t threads;       /* a device; 0: all cores, divided among the devices */

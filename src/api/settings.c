@@ -34,9 +34,9 @@ enum { COUNT = sizeof places / sizeof *places };
 /* Texts that are one of a list. */
 static const struct choice {
     const char *name, *noun;
-    const char *known[5];
+    const char *known[6];
 } choices[] = {
-    {"strategy", "strategies", {"single", "ddp"}},
+    {"strategy", "strategies", {"single", "ddp", "zero1", "zero2", "zero3"}},
     {"lr-scheduler-type", "schedules", {"linear", "cosine", "constant", "constant_with_warmup"}},
 };
 

@@ -76,11 +76,13 @@
     X("warmup-ratio", warmup_ratio, NUMBER, RUN, 0, "0", 0, 1, \
       "the same as a part of all steps") \
     X("strategy", strategy, TEXT, RUN, 0, "single", 0, 0, \
-      "how the work is spread over devices: single, or ddp (data parallel)") \
+      "how the work is spread over devices: single, ddp (data parallel), or zero1, zero2, zero3, which " \
+      "divide optimizer state, then gradients, then parameters among them") \
     X("devices", devices, INTEGER, RUN, 0, "1", 1, 64, \
       "devices to run on, each a group of cores with memory of its own") \
     X("bucket-size", bucket_size, BYTES, RUN, 0, "25MiB", 1, 9.2e18, \
-      "ddp: gradients that are exchanged together while the backward pass goes on") \
+      "ddp and zero1: gradients that are exchanged together while the backward pass goes on; zero1 " \
+      "and zero2: parameters that are gathered together") \
     X("threads", threads, INTEGER, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 4096, \
       "threads of a device; 0: all cores, divided among the devices") \
     X("device-memory", device_memory, BYTES, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 9.2e18, \

@@ -54,6 +54,7 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                    .decay_all = options->weight_decay_all,
                                    .max_norm = (float)options->max_grad_norm},
                      .batch_size = batch_size,
+                     .strategy = options->strategy,
                      .ranks = (int)options->devices,
                      .bucket_bytes = options->bucket_size,
                      .leaf_size = options->leaf_size,
