@@ -41,8 +41,8 @@ typedef struct ls_options {
     bool weight_decay_all; /* biases and layer norms too */
 
     /* Devices. */
-    const char *strategy;  /* "single", "ddp"; and +offload, +recompute */
-    int64_t bucket_size;   /* ddp: bytes of gradients that are exchanged together */
+    const char *strategy; /* "single", "ddp", "zero1", "zero2", "zero3"; and +offload, +recompute */
+    int64_t bucket_size;  /* ddp: bytes of gradients that are exchanged together */
     const char *recompute; /* "none", "layer", "attention"; NULL: as the strategy's name says */
     /* What is not on the device: "none", "host", "disk"; NULL: as the strategy's name says. */
     const char *offload_optimizer, *offload_parameters;

@@ -35,9 +35,9 @@ enum { COUNT = sizeof places / sizeof *places };
 /* Texts that are one of a list. */
 static const struct choice {
     const char *name, *noun;
-    const char *known[5];
+    const char *known[6];
 } choices[] = {
-    {"strategy", "strategies", {"single", "ddp"}},
+    {"strategy", "strategies", {"single", "ddp", "zero1", "zero2", "zero3"}},
     {"recompute", "ways", {"none", "layer", "attention"}},
     {"offload-optimizer", "places", {"none", "host", "disk"}},
     {"offload-parameters", "places", {"none", "host", "disk"}},

@@ -76,12 +76,14 @@
     X("warmup-ratio", warmup_ratio, NUMBER, RUN, 0, "0", 0, 1, \
       "the same as a part of all steps") \
     X("strategy", strategy, TEXT, RUN, 0, "single", 0, 0, \
-      "how the work is spread over devices: single, or ddp (data parallel); behind it +recompute " \
-      "stands for --recompute layer, +offload for --offload-optimizer host") \
+      "how the work is spread over devices: single, ddp (data parallel), or zero1, zero2, zero3, which " \
+      "divide optimizer state, then gradients, then parameters among them; behind it +recompute stands for --recompute " \
+      "layer, +offload for --offload-optimizer host and, with zero3, --offload-parameters host") \
     X("devices", devices, INTEGER, RUN, 0, "1", 1, 64, \
       "devices to run on, each a group of cores with memory of its own") \
     X("bucket-size", bucket_size, BYTES, RUN, 0, "25MiB", 1, 9.2e18, \
-      "ddp: gradients that are exchanged together while the backward pass goes on") \
+      "ddp and zero1: gradients that are exchanged together while the backward pass goes on; zero1 " \
+      "and zero2: parameters that are gathered together") \
     X("recompute", recompute, TEXT, RUN, 0, "", 0, 0, \
       "activations that the backward pass makes again instead of keeping them: none, layer (a " \
       "layer's, but for its input and what its last op wrote) or attention (query, key, value, " \

@@ -54,10 +54,11 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                    .decay_all = options->weight_decay_all,
                                    .max_norm = (float)options->max_grad_norm},
                      .batch_size = batch_size,
+                     .strategy = session->strategy.name,
                      .ranks = (int)options->devices,
                      .bucket_bytes = options->bucket_size,
                      .recompute = session->strategy.recompute,
-                     .offload = {.space = ls_strategy_space(session->strategy.optimizer),
+                     .offload = {.optimizer = ls_strategy_space(session->strategy.optimizer),
                                  .block_elements =
                                      options->offload_block_size / (int64_t)sizeof(float)},
                      .leaf_size = options->leaf_size,

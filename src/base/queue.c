@@ -89,18 +89,18 @@ long ls_queue_push(ls_queue *queue, const void *item)
     return number;
 }
 
-void ls_queue_wait(ls_queue *queue)
-{
-    pthread_mutex_lock(&queue->mutex);
-    while (queue->done != queue->pushed)
-        pthread_cond_wait(&queue->changed, &queue->mutex);
-    pthread_mutex_unlock(&queue->mutex);
-}
-
 void ls_queue_wait_for(ls_queue *queue, long number)
 {
     pthread_mutex_lock(&queue->mutex);
     while (queue->done < number)
+        pthread_cond_wait(&queue->changed, &queue->mutex);
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+void ls_queue_wait(ls_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    while (queue->done != queue->pushed)
         pthread_cond_wait(&queue->changed, &queue->mutex);
     pthread_mutex_unlock(&queue->mutex);
 }

@@ -1,11 +1,12 @@
 #include "engine/executor.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 
 typedef struct prepared_op {
-    ls_device_function function; /* NULL: an exchange or a copy */
-    bool copies;
+    ls_device_function function; /* NULL: a collective or a copy */
     ls_op_call call;
 } prepared_op;
 
@@ -14,6 +15,8 @@ struct ls_executor {
     const ls_plan *plan;
     ls_device *device;
     const ls_executor *host;
+    int rank;
+    bool poison;
     void *arenas[LS_PLAN_ARENA_COUNT];
     prepared_op *ops;
     const void **bound;  /* [values] address of each host value */
@@ -24,9 +27,11 @@ struct ls_executor {
     ls_op_measure *measures; /* NULL: nothing is measured */
 };
 
+static const ls_extents fixed = {{1}}; /* parameters have no symbolic sizes */
+
 static bool shared_with_host(ls_plan_arena arena)
 {
-    return arena == LS_PLAN_PARAMETERS || arena == LS_PLAN_ACTIVATIONS;
+    return arena == LS_PLAN_PARAMETERS || ls_plan_is_transient(arena);
 }
 
 static ls_status take_arenas(ls_executor *executor, const ls_executor_options *options,
@@ -41,7 +46,7 @@ static ls_status take_arenas(ls_executor *executor, const ls_executor_options *o
             executor->arenas[arena] = options->host->arenas[arena];
         } else if (bytes) {
             /* Planned for the longest rows: an ordinary batch uses the front of each activation. */
-            bool dense = arena != LS_PLAN_ACTIVATIONS;
+            bool dense = !ls_plan_is_transient(arena);
             LS_TRY(executor->device->operations->allocate(executor->device, bytes, dense,
                                                           ls_plan_arena_name(arena),
                                                           &executor->arenas[arena], error));
@@ -56,30 +61,69 @@ static ls_status take_offload(ls_executor *executor, const ls_executor_options *
 {
     if (!executor->plan->bytes[LS_PLAN_HOST_MEMORY] && !executor->plan->bytes[LS_PLAN_FILE])
         return LS_OK;
-    return ls_offload_new(&executor->offload, executor->program, executor->plan, executor->device,
-                          options->offload_folder, error);
+    return ls_offload_new(&executor->offload, executor->program, executor->plan, executor->rank,
+                          executor->device, options->offload_folder, error);
+}
+
+/* The parameter that an op of the update works on, LS_NO_VALUE: none. */
+static ls_value_id updated_parameter(const ls_program *program, const ls_op *op)
+{
+    for (int in = 0; op->segment == LS_SEGMENT_UPDATE && in < LS_MAX_INPUTS; in++) {
+        if (op->inputs[in] == LS_NO_VALUE) continue;
+        ls_value_id id = ls_layout_parameter(program, op->inputs[in]);
+        if (id != LS_NO_VALUE) return id;
+    }
+    return LS_NO_VALUE;
+}
+
+/* What of its parameter an op of the update works on: an owner's part, or all of it; of that, what
+ * has its moments in the block. */
+static ls_range range_of(const ls_executor *executor, const ls_op *op)
+{
+    const ls_program *program = executor->program;
+    const ls_attributes *block = &op->attributes;
+    ls_value_id id = updated_parameter(program, op);
+    if (id == LS_NO_VALUE) return (ls_range){0, 0};
+    if (block->elements)
+        return ls_layout_part(program, id, executor->rank, block->first_element, block->elements);
+    if (block->owned) return ls_layout_owned(program, id, executor->rank);
+    return (ls_range){0, ls_value_elements(ls_value_of(program, id), &fixed)};
+}
+
+static ls_operand operand_of(const ls_executor *executor, const ls_op *op, ls_value_id id)
+{
+    const ls_program *program = executor->program;
+    const ls_value *value = ls_value_of(program, id);
+    ls_operand operand = {value, ls_executor_address(executor, id), 0};
+    ls_value_id parameter = updated_parameter(program, op);
+    if (value->role == LS_ROLE_OFFLOAD && parameter != LS_NO_VALUE) {
+        /* A block of a run: where the parameter would begin, counted from the block's start. */
+        operand.first = ls_layout_owned(program, parameter, executor->rank).begin +
+                        op->attributes.first_element -
+                        ls_layout_position(program, parameter, executor->rank);
+    } else if (value->layout != LS_LAYOUT_WHOLE) {
+        parameter = ls_layout_parameter(program, id);
+        operand.first = ls_layout_owned(program, parameter, executor->rank).begin;
+    }
+    return operand;
 }
 
 static ls_status prepare_op(ls_executor *executor, const ls_op *op, prepared_op *prepared,
                             ls_error *error)
 {
-    prepared->copies = ls_offload_has(op->kind);
-    bool elsewhere = prepared->copies || op->segment == LS_SEGMENT_EXCHANGE;
-    if (!elsewhere)
+    if (!ls_op_is_collective(op->kind) && !ls_op_is_copy(op->kind)) {
         prepared->function = executor->device->operations->function(executor->device, op->kind);
-    if (!prepared->function && !elsewhere)
-        return ls_fail(error, LS_UNSUPPORTED, "device %s has no %s",
-                       executor->device->operations->name, ls_op_name(op->kind));
+        if (!prepared->function)
+            return ls_fail(error, LS_UNSUPPORTED, "device %s has no %s",
+                           executor->device->operations->name, ls_op_name(op->kind));
+    }
     ls_op_call *call = &prepared->call;
-    *call = (ls_op_call){.op = op, .extents = &executor->extents};
+    *call = (ls_op_call){.op = op, .extents = &executor->extents, .owned = range_of(executor, op)};
     for (int i = 0; i < LS_MAX_INPUTS; i++)
-        if (op->inputs[i] != LS_NO_VALUE)
-            call->inputs[i] = (ls_operand){ls_value_of(executor->program, op->inputs[i]),
-                                           ls_executor_address(executor, op->inputs[i])};
+        if (op->inputs[i] != LS_NO_VALUE) call->inputs[i] = operand_of(executor, op, op->inputs[i]);
     for (int i = 0; i < LS_MAX_OUTPUTS; i++)
         if (op->outputs[i] != LS_NO_VALUE)
-            call->outputs[i] = (ls_operand){ls_value_of(executor->program, op->outputs[i]),
-                                            ls_executor_address(executor, op->outputs[i])};
+            call->outputs[i] = operand_of(executor, op, op->outputs[i]);
     return LS_OK;
 }
 
@@ -101,6 +145,8 @@ ls_status ls_executor_new(ls_executor **out, const ls_executor_options *options,
     executor->plan = options->plan;
     executor->device = options->device;
     executor->host = options->host;
+    executor->rank = options->rank;
+    executor->poison = options->poison;
     ls_status status = take_arenas(executor, options, error);
     if (status == LS_OK) status = take_offload(executor, options, error);
     if (status == LS_OK) status = prepare_ops(executor, error);
@@ -132,10 +178,21 @@ ls_device *ls_executor_device(const ls_executor *executor)
 void *ls_executor_address(const ls_executor *executor, ls_value_id value)
 {
     if (value == LS_NO_VALUE || executor->plan->offset[value] < 0 ||
-        executor->plan->arena[value] > LS_PLAN_SCRATCH)
+        !ls_plan_is_on_device(executor->plan->arena[value]))
         return NULL;
     unsigned char *arena = executor->arenas[executor->plan->arena[value]];
-    return arena + executor->plan->offset[value];
+    int64_t place = 0;
+    if (ls_value_of(executor->program, value)->layout == LS_LAYOUT_RUN)
+        place = ls_layout_place(executor->program, value, executor->rank) * (int64_t)sizeof(float);
+    return arena + executor->plan->offset[value] + place;
+}
+
+ls_range ls_executor_held(const ls_executor *executor, ls_value_id value)
+{
+    ls_value_id parameter = ls_layout_parameter(executor->program, value);
+    if (ls_value_of(executor->program, value)->layout != LS_LAYOUT_WHOLE)
+        return ls_layout_owned(executor->program, parameter, executor->rank);
+    return (ls_range){0, ls_value_elements(ls_value_of(executor->program, parameter), &fixed)};
 }
 
 ls_offload *ls_executor_offload(const ls_executor *executor)
@@ -191,15 +248,44 @@ void ls_executor_measure(ls_executor *executor, ls_op_measure *measures)
     executor->measures = measures;
 }
 
+static void poison(const ls_executor *executor, unsigned char *to, int64_t bytes)
+{
+    unsigned char piece[4096];
+    memset(piece, 0xff, sizeof piece);
+    for (int64_t at = 0; at < bytes; at += (int64_t)sizeof piece) {
+        int64_t left = bytes - at;
+        executor->device->operations->upload(executor->device, to + at, piece,
+                                             left < (int64_t)sizeof piece ? left
+                                                                          : (int64_t)sizeof piece);
+    }
+}
+
+/* After the last op that uses it, a value's bytes are anyone's. What the last op of all writes is
+ * read by the host. */
+static void poison_ended(const ls_executor *executor, int32_t index)
+{
+    const ls_program *program = executor->program;
+    for (ls_value_id id = 0; index + 1 < program->op_count && id < program->value_count; id++) {
+        /* What is stored is read by the copy queue after the op that enqueues it. */
+        bool transient = ls_plan_is_transient(executor->plan->arena[id]) &&
+                         executor->plan->arena[id] != LS_PLAN_STAGING;
+        if (!transient || executor->plan->last[id] != index || executor->plan->offset[id] < 0)
+            continue;
+        poison(executor, ls_executor_address(executor, id),
+               ls_value_bytes(ls_value_of(program, id), &executor->plan->capacity));
+    }
+}
+
 static void run_op(ls_executor *executor, int32_t index)
 {
     const prepared_op *prepared = &executor->ops[index];
     if (prepared->function)
         prepared->function(executor->device, &prepared->call);
-    else if (prepared->copies)
+    else if (ls_op_is_copy(prepared->call.op->kind))
         ls_offload_run(executor->offload, &prepared->call);
     else
         executor->exchange(executor->exchange_context, &prepared->call);
+    if (executor->poison) poison_ended(executor, index);
 }
 
 static void run_measured(ls_executor *executor, int32_t index)
@@ -222,7 +308,9 @@ void ls_executor_run(ls_executor *executor, unsigned segments, const ls_extents 
     executor->extents = *extents;
     executor->extents.size[LS_SYMBOL_NONE] = 1;
     for (int32_t i = 0; i < executor->program->op_count; i++) {
-        if (!(segments >> executor->program->ops[i].segment & 1)) continue;
+        const ls_op *op = &executor->program->ops[i];
+        if (!(segments >> op->segment & 1)) continue;
+        if ((segments & LS_RUN_COLLECTIVES) && !ls_op_is_collective(op->kind)) continue;
         if (executor->measures)
             run_measured(executor, i);
         else

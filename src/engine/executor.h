@@ -19,6 +19,10 @@ typedef struct ls_executor_options {
      * ones and its other arenas at least as large. */
     const ls_executor *host;
     const char *offload_folder; /* of a program with values in a file */
+    int rank; /* whose shards it holds, in a program that is divided among ranks */
+    /* For tests: bytes of values that are not alive are not numbers, so that a use of them shows.
+     */
+    bool poison;
 } ls_executor_options;
 
 ls_status ls_executor_new(ls_executor **out, const ls_executor_options *options,
@@ -27,7 +31,8 @@ void ls_executor_free(ls_executor *executor); /* NULL is allowed */
 
 ls_device *ls_executor_device(const ls_executor *executor);
 
-/* Device address of a value, NULL if it has none. */
+/* Device address of a value, NULL if it has none: of a shard, that of the first element that the
+ * rank owns. */
 void *ls_executor_address(const ls_executor *executor, ls_value_id value);
 /* Base address of an arena. Ranks with the same plan have a value at the same distance from it. */
 void *ls_executor_arena(const ls_executor *executor, ls_plan_arena arena);
@@ -56,16 +61,23 @@ typedef struct ls_op_measure {
  * is waited for after each op, so that a time is the op's own. */
 void ls_executor_measure(ls_executor *executor, ls_op_measure *measures);
 
-/* Who runs the exchanges: called in their place in the order of ops, it must only enqueue. */
+/* The elements of `value` (a parameter, a gradient or a moment) that lie at its address: all, or of
+ * a shard those that the rank owns. */
+ls_range ls_executor_held(const ls_executor *executor, ls_value_id value);
+
+/* Who runs the collectives: called in their place in the order of ops, it must only enqueue, but
+ * for a wait. */
 typedef void (*ls_exchange_function)(void *context, const ls_op_call *call);
 void ls_executor_set_exchange(ls_executor *executor, ls_exchange_function function, void *context);
 
-/* Run the ops of some segments in their order, and wait for all but the exchanges and what the copy
- * queue has to store. Sizes must be within the plan's capacity. */
+/* Run the ops of some segments in their order, and wait for all but the collectives and what the
+ * copy queue has to store. Sizes must be within the plan's capacity. With LS_RUN_COLLECTIVES the
+ * rank has no samples in this pass: only what it does together with others runs. */
 enum {
     LS_RUN_PASS = 1u << LS_SEGMENT_PASS,
     LS_RUN_EXCHANGE = 1u << LS_SEGMENT_EXCHANGE,
     LS_RUN_UPDATE = 1u << LS_SEGMENT_UPDATE,
+    LS_RUN_COLLECTIVES = 1u << LS_SEGMENT_COUNT,
 };
 void ls_executor_run(ls_executor *executor, unsigned segments, const ls_extents *extents);
 

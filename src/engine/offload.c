@@ -6,12 +6,14 @@
 #include "base/alloc.h"
 #include "base/block_file.h"
 #include "base/queue.h"
+#include "program/layout.h"
 
 enum { QUEUED_COPIES = 64, READ_PAGES = 256 };
 
 struct ls_offload {
     const ls_program *program;
     const ls_plan *plan;
+    int rank;
     ls_device *device;
     unsigned char *memory; /* [memory_bytes] */
     int64_t memory_bytes;
@@ -99,7 +101,7 @@ static ls_status take(ls_offload *offload, const char *folder, ls_error *error)
     return file ? take_file(offload, folder, file, error) : LS_OK;
 }
 
-ls_status ls_offload_new(ls_offload **out, const ls_program *program, const ls_plan *plan,
+ls_status ls_offload_new(ls_offload **out, const ls_program *program, const ls_plan *plan, int rank,
                          ls_device *device, const char *folder, ls_error *error)
 {
     ls_offload *offload = NULL;
@@ -107,6 +109,7 @@ ls_status ls_offload_new(ls_offload **out, const ls_program *program, const ls_p
     LS_TRY(LS_NEW(offload, 1, "offload", error));
     offload->program = program;
     offload->plan = plan;
+    offload->rank = rank;
     offload->device = device;
     pthread_mutex_init(&offload->mutex, NULL);
     LS_TRY_GOTO(status, LS_NEW(offload->tickets, program->value_count, "offload", error), fail);
@@ -129,11 +132,6 @@ void ls_offload_free(ls_offload *offload)
     ls_free(offload->tickets);
     pthread_mutex_destroy(&offload->mutex);
     ls_free(offload);
-}
-
-bool ls_offload_has(ls_op_kind kind)
-{
-    return kind == LS_OP_FETCH || kind == LS_OP_AWAIT || kind == LS_OP_STORE;
 }
 
 void ls_offload_run(ls_offload *offload, const ls_op_call *call)
@@ -180,11 +178,20 @@ static ls_status read_file(const ls_offload *offload, int64_t offset, int64_t by
     return status;
 }
 
+/* Where an element of a value lies in its arena. */
+static int64_t place_of(const ls_offload *offload, ls_value_id value, int64_t element)
+{
+    ls_value_id parameter = ls_layout_parameter(offload->program, value);
+    int64_t position = ls_layout_position(offload->program, parameter, offload->rank);
+    int64_t owned = ls_layout_owned(offload->program, parameter, offload->rank).begin;
+    return offload->plan->offset[value] + (position + element - owned) * (int64_t)sizeof(float);
+}
+
 ls_status ls_offload_read(ls_offload *offload, ls_value_id value, int64_t first, int64_t count,
                           float *into, ls_error *error)
 {
     int64_t bytes = count * (int64_t)sizeof *into;
-    int64_t offset = offload->plan->offset[value] + first * (int64_t)sizeof *into;
+    int64_t offset = place_of(offload, value, first);
     ls_queue_wait(offload->queue);
     LS_TRY(ls_offload_check(offload, error));
     if (offload->plan->arena[value] == LS_PLAN_FILE)

@@ -11,19 +11,18 @@ typedef struct ls_offload ls_offload;
 /* Takes memory and file at once: LS_NO_MEMORY, or LS_IO that names the folder. Program, plan and
  * device are borrowed. `folder` is for a file, if the plan has one: it is gone when the run ends.
  */
-ls_status ls_offload_new(ls_offload **out, const ls_program *program, const ls_plan *plan,
+ls_status ls_offload_new(ls_offload **out, const ls_program *program, const ls_plan *plan, int rank,
                          ls_device *device, const char *folder, ls_error *error) LS_MUST_CHECK;
 void ls_offload_free(ls_offload *offload); /* after what was enqueued is done; NULL is allowed */
 
-/* Whether ops of this kind are run here. */
-bool ls_offload_has(ls_op_kind kind);
 /* Enqueue a fetch or a store, which are done in their order; wait for a fetch. After a failure
  * nothing more is copied. */
 void ls_offload_run(ls_offload *offload, const ls_op_call *call);
 /* The first failure so far: what is on the device may be wrong then. */
 ls_status ls_offload_check(ls_offload *offload, ls_error *error) LS_MUST_CHECK;
 
-/* `count` elements of an offloaded value from element `first` on, after all that was enqueued. */
+/* `count` elements of an offloaded value from element `first` on, all of which the rank owns, after
+ * all that was enqueued. */
 ls_status ls_offload_read(ls_offload *offload, ls_value_id value, int64_t first, int64_t count,
                           float *into, ls_error *error) LS_MUST_CHECK;
 

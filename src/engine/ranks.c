@@ -24,16 +24,20 @@ static ls_status new_rank(ls_ranks *ranks, const ls_ranks_options *options, int 
     ls_trainer_options trainer = options->trainer;
     trainer.assembly = &options->programs->training;
     trainer.device = options->devices[rank];
+    trainer.rank = rank;
     LS_TRY(ls_trainer_new(&ranks->trainers[rank], &trainer, error));
     return ls_evaluator_new(&ranks->evaluators[rank], &options->programs->evaluation,
-                            options->devices[rank], ls_trainer_executor(ranks->trainers[rank]),
-                            error);
+                            options->devices[rank], rank,
+                            ls_trainer_executor(ranks->trainers[rank]), error);
 }
 
 static ls_status connect(void *context, int rank, ls_error *error)
 {
     ls_ranks *ranks = context;
-    return ls_trainer_connect(ranks->trainers[rank], ls_rank_group_comm(ranks->group, rank), error);
+    ls_comm *comm = ls_rank_group_comm(ranks->group, rank);
+    LS_TRY(ls_trainer_connect(ranks->trainers[rank], comm, error));
+    if (ranks->programs->evaluation.ranks == 1) return LS_OK;
+    return ls_evaluator_connect(ranks->evaluators[rank], comm, error);
 }
 
 /* Each device on cores of its own, where there are enough. */
@@ -91,9 +95,67 @@ void ls_ranks_free(ls_ranks *ranks)
     ls_free(ranks);
 }
 
-ls_executor *ls_ranks_executor(ls_ranks *ranks)
+ls_executor *ls_ranks_executor(ls_ranks *ranks, int rank)
 {
-    return ls_trainer_executor(ranks->trainers[0]);
+    return ls_trainer_executor(ranks->trainers[rank]);
+}
+
+/* Where the elements of [first, end) lie that the rank holds of a value: *range of them, the first
+ * at the address. */
+static float *held_part(ls_ranks *ranks, int rank, ls_value_id value, ls_range *range)
+{
+    ls_executor *executor = ls_trainer_executor(ranks->trainers[rank]);
+    ls_range held = ls_executor_held(executor, value);
+    float *data = ls_executor_address(executor, value);
+    if (range->begin < held.begin) range->begin = held.begin;
+    if (range->end > held.end) range->end = held.end;
+    return data + (range->begin - held.begin);
+}
+
+ls_status ls_ranks_read(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count, float *to,
+                        ls_error *error)
+{
+    int64_t done = first;
+    for (int rank = 0; rank < ranks->count && done < first + count; rank++) {
+        ls_range range = {done, first + count};
+        const float *from = held_part(ranks, rank, value, &range);
+        if (range.begin >= range.end || range.begin != done) continue;
+        ls_device *device = ls_executor_device(ls_ranks_executor(ranks, rank));
+        device->operations->download(device, to + (done - first), from,
+                                     (range.end - range.begin) * (int64_t)sizeof *to);
+        device->operations->wait(device);
+        done = range.end;
+    }
+    if (done == first + count) return LS_OK;
+    return ls_fail(error, LS_INTERNAL, "engine: no rank has element %lld of %s", (long long)done,
+                   ls_value_of(ranks->programs->training.program, value)->name);
+}
+
+ls_status ls_ranks_write(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count,
+                         const float *from, ls_error *error)
+{
+    (void)error;
+    for (int rank = 0; rank < ranks->count; rank++) {
+        ls_range range = {first, first + count};
+        float *to = held_part(ranks, rank, value, &range);
+        if (range.begin >= range.end) continue;
+        ls_device *device = ls_executor_device(ls_ranks_executor(ranks, rank));
+        device->operations->upload(device, to, from + (range.begin - first),
+                                   (range.end - range.begin) * (int64_t)sizeof *from);
+        device->operations->wait(device);
+    }
+    return LS_OK;
+}
+
+static ls_status read_tensor(void *context, ls_value_id value, int64_t first, int64_t count,
+                             float *to, ls_error *error)
+{
+    return ls_ranks_read(context, value, first, count, to, error);
+}
+
+ls_tensor_reader ls_ranks_reader(ls_ranks *ranks)
+{
+    return (ls_tensor_reader){read_tensor, ranks};
 }
 
 int64_t ls_ranks_offloaded(const ls_ranks *ranks, ls_plan_arena arena)

@@ -9,7 +9,6 @@ struct ls_trainer {
     ls_trainer_options options;
     ls_executor *executor;
     ls_feeder *feeder;
-    ls_comm *comm;         /* NULL: one rank */
     ls_exchange *exchange; /* with several ranks */
     float *loss_slots;     /* [gradient slots] */
 };
@@ -25,7 +24,9 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls
                                     .plan = &assembly->plan,
                                     .device = options->device,
                                     .limits = assembly->limits,
-                                    .offload_folder = options->offload_folder};
+                                    .offload_folder = options->offload_folder,
+                                    .rank = options->rank,
+                                    .poison = options->poison};
     LS_TRY_GOTO(status, ls_executor_new(&trainer->executor, &executor, error), fail);
     LS_TRY_GOTO(status, ls_feeder_new(&trainer->feeder, assembly, trainer->executor, error), fail);
     LS_TRY_GOTO(status,
@@ -55,7 +56,6 @@ ls_executor *ls_trainer_executor(ls_trainer *trainer)
 
 ls_status ls_trainer_connect(ls_trainer *trainer, ls_comm *comm, ls_error *error)
 {
-    trainer->comm = comm;
     return ls_exchange_new(&trainer->exchange, comm, trainer->executor,
                            trainer->options.assembly->program, &trainer->options.assembly->plan,
                            error);
@@ -98,24 +98,32 @@ static void write_step_inputs(ls_trainer *trainer, int64_t step, int32_t samples
                  __builtin_sqrt(1.0 - ls_math_pow((double)(float)options->beta2, count)));
 }
 
-/* The rank's samples, pass by pass; the exchanges start in the last one. A rank without leaves (of
- * a short batch) adds nothing, but takes part in the exchanges. */
+static ls_status finish_exchange(ls_trainer *trainer, ls_error *error)
+{
+    return trainer->exchange ? ls_exchange_finish(trainer->exchange, error) : LS_OK;
+}
+
+/* The rank's samples, pass by pass; the exchanges start in the last one, those of passes of all
+ * ranks in each. A rank without leaves (of a short batch) adds nothing, but takes part in all that
+ * is done together. */
 static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, ls_error *error)
 {
     static const ls_extents fixed = {{1}};
-    int64_t pass = trainer->options.assembly->samples_per_pass;
-    int32_t begin, last;
-    ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size,
-                    trainer->comm ? trainer->comm->rank : 0, &begin, &last);
-    if (begin == last) ls_executor_run(trainer->executor, LS_RUN_EXCHANGE, &fixed);
-    while (begin < last) {
-        int32_t end = last - begin > pass ? begin + (int32_t)pass : last;
-        unsigned segments = end == last ? LS_RUN_PASS | LS_RUN_EXCHANGE : LS_RUN_PASS;
-        ls_extents extents = ls_feeder_pass(trainer->feeder, batch, begin, end);
+    int32_t passes =
+        ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size, trainer->options.rank);
+    if (passes == 0) ls_executor_run(trainer->executor, LS_RUN_EXCHANGE, &fixed);
+    for (int32_t pass = 0; pass < passes; pass++) {
+        int32_t begin, end;
+        unsigned segments = pass + 1 == passes ? LS_RUN_PASS | LS_RUN_EXCHANGE : LS_RUN_PASS;
+        ls_extents extents = fixed;
+        ls_feeder_share(trainer->feeder, batch, pass, &begin, &end);
+        if (begin < end)
+            extents = ls_feeder_pass(trainer->feeder, batch, begin, end);
+        else
+            segments |= LS_RUN_COLLECTIVES;
         ls_executor_run(trainer->executor, segments, &extents);
-        begin = end;
     }
-    return trainer->exchange ? ls_exchange_finish(trainer->exchange, error) : LS_OK;
+    return finish_exchange(trainer, error);
 }
 
 ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *batch,
@@ -129,6 +137,7 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
     LS_TRY(run_passes(trainer, batch, error));
     ls_executor_run(trainer->executor, LS_RUN_UPDATE, &fixed);
     if (offload) LS_TRY(ls_offload_check(offload, error));
+    if (assembly->shard.optimizer_state) LS_TRY(finish_exchange(trainer, error));
     ls_executor_read(trainer->executor, assembly->model.results.loss, trainer->loss_slots, &fixed);
     result->loss = (double)trainer->loss_slots[0] / batch->samples;
     result->gradient_norm = (double)read_scalar(trainer, assembly->norm.norm);

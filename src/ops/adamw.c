@@ -2,6 +2,7 @@
 #include "ops/check.h"
 #include "ops/definitions.h"
 #include "ops/ops.h"
+#include "program/layout.h"
 
 enum {
     PARAMETER,
@@ -43,24 +44,18 @@ ls_status ls_adamw_op(ls_program *program, const ls_inputs *inputs, ls_adamw_ope
     return ls_program_op(program, &op, error);
 }
 
-/* A part of the parameter's elements, and a part as long of each moment. */
-static ls_status check_part(const ls_program *program, const ls_op *op, ls_error *error)
+/* Of the moments only those of a block are there. */
+static ls_status check_block(const ls_program *program, const ls_op *op, ls_error *error)
 {
-    static const ls_extents fixed = {{1}};
-    const ls_attributes *part = &op->attributes;
-    int64_t all = ls_value_elements(ls_value_of(program, op->inputs[PARAMETER]), &fixed);
-    int64_t moments = ls_value_elements(ls_value_of(program, op->inputs[FIRST]), &fixed);
-    LS_TRY(ls_check_like(program, op, op->inputs[SECOND], op->inputs[FIRST], error));
-    if (part->first_element >= 0 && part->first_element + part->elements <= all &&
-        part->moment_element >= 0 && part->moment_element + part->elements <= moments)
-        return LS_OK;
-    return ls_fail(error, LS_INTERNAL, "program: %s (adamw): a part that is not there", op->name);
+    ls_dimension size = ls_fixed(op->attributes.elements);
+    LS_TRY(ls_check_vector(program, op, op->inputs[FIRST], size, error));
+    return ls_check_vector(program, op, op->inputs[SECOND], size, error);
 }
 
 static ls_status adamw_check(const ls_program *program, const ls_op *op, ls_error *error)
 {
     if (op->attributes.elements) {
-        LS_TRY(check_part(program, op, error));
+        LS_TRY(check_block(program, op, error));
     } else {
         LS_TRY(ls_check_like(program, op, op->inputs[FIRST], op->inputs[PARAMETER], error));
         LS_TRY(ls_check_like(program, op, op->inputs[SECOND], op->inputs[PARAMETER], error));
@@ -74,14 +69,16 @@ static ls_status adamw_check(const ls_program *program, const ls_op *op, ls_erro
                    op->name);
 }
 
+/* Of a part that is in a block, what it is on the first rank. */
 static ls_cost adamw_cost(const ls_program *program, const ls_op *op, const ls_extents *extents)
 {
+    const ls_attributes *block = &op->attributes;
     double elements = ls_elements_of(program, op->inputs[PARAMETER], extents);
-    if (op->attributes.elements) {
-        elements = (double)op->attributes.elements;
-        return (ls_cost){14 * elements, 28 * elements};
-    }
-    return ls_cost_of(program, op, extents, 14 * elements);
+    if (block->elements == 0) return ls_cost_of(program, op, extents, 14 * elements);
+    ls_range part = ls_layout_part(program, ls_value_of(program, op->inputs[GRADIENT])->parameter,
+                                   0, block->first_element, block->elements);
+    elements = (double)(part.end - part.begin);
+    return (ls_cost){14 * elements, 28 * elements};
 }
 
 const ls_op_definition ls_op_definition_ADAMW = {

@@ -1,45 +1,37 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "program/layout.h"
 #include "strategies/strategy.h"
 
-/* Moments begin at multiples of ALIGNMENT elements, blocks and runs at multiples of a page's. */
-enum { MOMENTS = 2, BUFFERS = 2, ALIGNMENT = 16, PAGE_ELEMENTS = 1024 };
+/* Runs that an update may use, and blocks of each that are on the device at once. */
+enum { RUNS = 2, AHEAD = 2 };
 
-/* What the rewrite works on: the new list of ops, the two runs that the moments become parts of,
- * and the blocks that these are cut into. */
+/* Which blocks of the runs hold elements of an update's parameter, on one rank or another. */
+typedef struct span {
+    int32_t first, last;
+} span;
+
+/* What the rewrite works on: the new list of ops, the runs, and the blocks that these are cut
+ * into. Blocks are taken in turn, the last one first. */
 typedef struct rewrite {
     ls_program *program;
     const ls_offload_options *options;
     ls_op *ops;
     int32_t op_count;
-    ls_value_id runs[MOMENTS];
+    int32_t next; /* first op of the old list that is not done */
+    ls_value_id runs[RUNS];
+    int run_count;
     int64_t elements; /* of a run */
-    int64_t position; /* in the runs: where the next parameter's moments begin */
-    ls_value_id (*blocks)[MOMENTS];
-    int32_t block_count, fetched, open; /* open: the block that is worked on, -1: none yet */
+    span *spans;      /* [ops of the old list] of the updates that use runs; last < first: others */
+    ls_value_id (*blocks)[RUNS];
+    int32_t block_count, fetched;
 } rewrite;
-
-static int64_t rounded(int64_t elements, int64_t unit)
-{
-    return (elements + unit - 1) / unit * unit;
-}
 
 static int64_t elements_of(const ls_program *program, ls_value_id id)
 {
     static const ls_extents fixed = {{1}};
     return ls_value_elements(ls_value_of(program, id), &fixed);
-}
-
-/* Places among an op's inputs of the optimizer's state; how many there are. */
-static int find_moments(const ls_program *program, const ls_op *op, int places[MOMENTS])
-{
-    int count = 0;
-    for (int in = 0; in < LS_MAX_INPUTS && count < MOMENTS; in++)
-        if (op->inputs[in] != LS_NO_VALUE &&
-            ls_value_of(program, op->inputs[in])->role == LS_ROLE_OPTIMIZER_STATE)
-            places[count++] = in;
-    return op->kind == LS_OP_ADAMW ? count : 0;
 }
 
 static ls_status new_value(rewrite *r, ls_value_id *out, ls_space space, int64_t elements,
@@ -55,36 +47,32 @@ static ls_status new_value(rewrite *r, ls_value_id *out, ls_space space, int64_t
     return ls_program_value(r->program, out, value, error, "%s", name);
 }
 
-/* The moments in the order of their updates: the first ones in one run, the second in another. */
+/* Moments in the order in which an update has them become parts of the runs. */
+static void move_moments(rewrite *r)
+{
+    for (int32_t i = 0; i < r->program->op_count; i++) {
+        const ls_op *op = &r->program->ops[i];
+        for (int in = 0, run = 0; op->kind == LS_OP_ADAMW && in < LS_MAX_INPUTS; in++) {
+            if (op->inputs[in] == LS_NO_VALUE) continue;
+            ls_value *value = &r->program->values[op->inputs[in]];
+            if (value->role != LS_ROLE_OPTIMIZER_STATE) continue;
+            value->space = r->options->optimizer;
+            value->home = r->runs[run++];
+        }
+    }
+}
+
 static ls_status make_runs(rewrite *r, ls_error *error)
 {
-    static const char *const names[MOMENTS] = {"first_moments", "second_moments"};
-    ls_program *program = r->program;
-    int places[MOMENTS];
-    for (int32_t i = 0; i < program->op_count; i++)
-        if (find_moments(program, &program->ops[i], places))
-            r->elements = rounded(r->elements, ALIGNMENT) +
-                          elements_of(program, program->ops[i].inputs[places[0]]);
-    r->elements = rounded(r->elements, PAGE_ELEMENTS);
-    for (int m = 0; m < MOMENTS; m++)
-        LS_TRY(new_value(r, &r->runs[m], r->options->space, r->elements, error, names[m]));
-    for (int32_t i = 0; i < program->op_count; i++) {
-        const ls_op *op = &program->ops[i];
-        int count = find_moments(program, op, places);
-        if (count) r->position = rounded(r->position, ALIGNMENT);
-        for (int m = 0; m < count; m++) {
-            ls_value *moment = &program->values[op->inputs[places[m]]];
-            moment->space = r->options->space;
-            moment->run = r->runs[m];
-            moment->run_offset = r->position * (int64_t)sizeof(float);
-        }
-        if (count) r->position += elements_of(program, op->inputs[places[0]]);
-    }
-    r->position = 0;
+    static const char *const names[RUNS] = {"first_moments", "second_moments"};
+    r->elements = ls_layout_home_elements(r->program);
+    for (; r->run_count < RUNS; r->run_count++)
+        LS_TRY(new_value(r, &r->runs[r->run_count], r->options->optimizer, r->elements, error,
+                         names[r->run_count]));
+    move_moments(r);
     return LS_OK;
 }
 
-/* Each block on the device: two at a time, the later ones in the bytes of the earlier ones. */
 static ls_status make_blocks(rewrite *r, ls_error *error)
 {
     int64_t size = r->options->block_elements;
@@ -92,16 +80,61 @@ static ls_status make_blocks(rewrite *r, ls_error *error)
     LS_TRY(LS_NEW(r->blocks, r->block_count + 1, "offload", error));
     for (int32_t k = 0; k < r->block_count; k++) {
         int64_t left = r->elements - k * size;
-        for (int m = 0; m < MOMENTS; m++) {
+        for (int run = 0; run < r->run_count; run++) {
             char name[64];
-            snprintf(name, sizeof name, "%s.block.%d", m ? "second_moments" : "first_moments",
+            snprintf(name, sizeof name, "%s.block.%d", ls_value_of(r->program, r->runs[run])->name,
                      (int)k);
-            LS_TRY(new_value(r, &r->blocks[k][m], LS_SPACE_DEVICE, left < size ? left : size, error,
-                             name));
-            if (k >= BUFFERS)
-                r->program->values[r->blocks[k][m]].storage = r->blocks[k % BUFFERS][m];
+            LS_TRY(new_value(r, &r->blocks[k][run], LS_SPACE_DEVICE, left < size ? left : size,
+                             error, name));
         }
     }
+    return LS_OK;
+}
+
+/* The run that holds an operand, -1: none. */
+static int run_of(const rewrite *r, ls_value_id id)
+{
+    if (id == LS_NO_VALUE || !ls_value_is_offloaded(ls_value_of(r->program, id))) return -1;
+    for (int run = 0; run < r->run_count; run++)
+        if (ls_value_of(r->program, id)->home == r->runs[run]) return run;
+    return -1;
+}
+
+static bool uses_runs(const rewrite *r, const ls_op *op)
+{
+    for (int in = 0; op->kind == LS_OP_ADAMW && in < LS_MAX_INPUTS; in++)
+        if (run_of(r, op->inputs[in]) >= 0) return true;
+    return false;
+}
+
+static void widen(rewrite *r, span *s, int64_t begin, int64_t count)
+{
+    int64_t size = r->options->block_elements;
+    if (count == 0) return;
+    int32_t first = (int32_t)(begin / size), last = (int32_t)((begin + count - 1) / size);
+    if (s->last < s->first) *s = (span){first, last};
+    if (first < s->first) s->first = first;
+    if (last > s->last) s->last = last;
+}
+
+static ls_status find_spans(rewrite *r, ls_error *error)
+{
+    int64_t *positions = NULL;
+    const ls_program *program = r->program;
+    LS_TRY(LS_NEW(r->spans, program->op_count + 1, "offload", error));
+    LS_TRY(LS_NEW(positions, program->value_count + 1, "offload", error));
+    for (int32_t i = 0; i < program->op_count; i++)
+        r->spans[i] = (span){0, -1};
+    for (int rank = 0; rank == 0 || rank < program->ranks; rank++) {
+        ls_layout_positions(program, rank, positions);
+        for (int32_t i = 0; i < program->op_count; i++) {
+            if (!uses_runs(r, &program->ops[i])) continue;
+            ls_value_id parameter = program->ops[i].inputs[0];
+            ls_range owned = ls_layout_owned(program, parameter, rank);
+            widen(r, &r->spans[i], positions[parameter], owned.end - owned.begin);
+        }
+    }
+    ls_free(positions);
     return LS_OK;
 }
 
@@ -109,15 +142,15 @@ static ls_status append_copy(rewrite *r, ls_op_kind kind, int32_t block, ls_erro
 {
     ls_op op = ls_op_of(kind, LS_SEGMENT_UPDATE, NULL);
     LS_TRY(ls_arena_text(&r->program->arena, &op.name, error, "block.%d", (int)block));
-    op.unit = LS_NO_UNIT;
     if (kind != LS_OP_AWAIT) {
         op.attributes.first_element = block * r->options->block_elements;
         op.attributes.elements = elements_of(r->program, r->blocks[block][0]);
     }
-    for (int m = 0; m < MOMENTS; m++) {
-        op.inputs[m] = kind == LS_OP_FETCH ? r->runs[m] : r->blocks[block][m];
-        if (kind == LS_OP_FETCH) op.outputs[m] = r->blocks[block][m];
-        if (kind == LS_OP_STORE) op.outputs[m] = op.inputs[LS_MAX_OUTPUTS + m] = r->runs[m];
+    for (int run = 0; run < r->run_count; run++) {
+        ls_value_id made = r->blocks[block][run];
+        op.inputs[run] = kind == LS_OP_FETCH ? r->runs[run] : made;
+        if (kind == LS_OP_FETCH) op.outputs[run] = made;
+        if (kind == LS_OP_STORE) op.outputs[run] = op.inputs[LS_MAX_OUTPUTS + run] = r->runs[run];
     }
     r->ops[r->op_count++] = op;
     return LS_OK;
@@ -126,77 +159,77 @@ static ls_status append_copy(rewrite *r, ls_op_kind kind, int32_t block, ls_erro
 static ls_status fetch_next(rewrite *r, ls_error *error)
 {
     if (r->fetched == r->block_count) return LS_OK;
-    return append_copy(r, LS_OP_FETCH, r->fetched++, error);
+    return append_copy(r, LS_OP_FETCH, r->block_count - 1 - r->fetched++, error);
 }
 
-/* Go on with `block`: the former one goes back, and another comes in its place. */
-static ls_status open_block(rewrite *r, int32_t block, ls_error *error)
+/* The part of an update whose elements are in the block, whichever these are on a rank. */
+static void append_part(rewrite *r, const ls_op *whole, int32_t block)
 {
-    if (block == r->open) return LS_OK;
-    if (r->open >= 0) {
-        LS_TRY(append_copy(r, LS_OP_STORE, r->open, error));
-        LS_TRY(fetch_next(r, error));
-    }
-    r->open = block;
-    return block < r->block_count ? append_copy(r, LS_OP_AWAIT, block, error) : LS_OK;
+    ls_op part = *whole;
+    for (int in = 0; in < LS_MAX_INPUTS; in++)
+        if (run_of(r, whole->inputs[in]) >= 0)
+            part.inputs[in] = r->blocks[block][run_of(r, whole->inputs[in])];
+    for (int out = 0; out < LS_MAX_OUTPUTS; out++)
+        if (run_of(r, whole->outputs[out]) >= 0)
+            part.outputs[out] = r->blocks[block][run_of(r, whole->outputs[out])];
+    part.attributes.first_element = block * r->options->block_elements;
+    part.attributes.elements = elements_of(r->program, r->blocks[block][0]);
+    r->ops[r->op_count++] = part;
 }
 
-/* An update in as many parts as blocks hold its moments. */
-static ls_status split_update(rewrite *r, const ls_op *whole, ls_error *error)
+/* The ops that follow, up to an update that blocks below `block` have a part in. */
+static void append_others(rewrite *r, int32_t block)
 {
-    int places[MOMENTS];
-    int count = find_moments(r->program, whole, places);
-    int64_t size = r->options->block_elements;
-    int64_t elements = elements_of(r->program, whole->inputs[places[0]]);
-    r->position = rounded(r->position, ALIGNMENT);
-    for (int64_t done = 0; done < elements;) {
-        ls_op part = *whole;
-        int32_t block = (int32_t)(r->position / size);
-        int64_t within = r->position % size, left = elements - done;
-        LS_TRY(open_block(r, block, error));
-        for (int m = 0; m < count; m++) {
-            for (int out = 0; out < LS_MAX_OUTPUTS; out++)
-                if (part.outputs[out] == whole->inputs[places[m]])
-                    part.outputs[out] = r->blocks[block][m];
-            part.inputs[places[m]] = r->blocks[block][m];
-        }
-        part.attributes.first_element += done;
-        part.attributes.moment_element = within;
-        part.attributes.elements = left < size - within ? left : size - within;
-        r->ops[r->op_count++] = part;
-        done += part.attributes.elements;
-        r->position += part.attributes.elements;
+    for (; r->next < r->program->op_count; r->next++) {
+        const span *s = &r->spans[r->next];
+        bool updated = s->first <= s->last;
+        if (updated && s->first < block) return;
+        if (!updated) r->ops[r->op_count++] = r->program->ops[r->next];
     }
-    return LS_OK;
+}
+
+static ls_status update_block(rewrite *r, int32_t block, ls_error *error)
+{
+    LS_TRY(append_copy(r, LS_OP_AWAIT, block, error));
+    for (int32_t i = r->next; i < r->program->op_count; i++)
+        if (r->spans[i].first <= block && block <= r->spans[i].last)
+            append_part(r, &r->program->ops[i], block);
+    LS_TRY(append_copy(r, LS_OP_STORE, block, error));
+    return fetch_next(r, error);
 }
 
 static ls_status rewrite_ops(rewrite *r, ls_error *error)
 {
-    int places[MOMENTS];
-    for (int32_t i = 0; i < r->program->op_count; i++) {
-        const ls_op *op = &r->program->ops[i];
-        /* Beside the gradient's norm. */
-        if (op->segment == LS_SEGMENT_UPDATE && r->fetched == 0)
-            for (int buffer = 0; buffer < BUFFERS; buffer++)
-                LS_TRY(fetch_next(r, error));
-        if (find_moments(r->program, op, places))
-            LS_TRY(split_update(r, op, error));
-        else
-            r->ops[r->op_count++] = *op;
+    for (; r->program->ops[r->next].segment != LS_SEGMENT_UPDATE; r->next++)
+        r->ops[r->op_count++] = r->program->ops[r->next];
+    for (int i = 0; i < AHEAD; i++) /* beside the gradient's norm */
+        LS_TRY(fetch_next(r, error));
+    append_others(r, r->block_count);
+    for (int32_t block = r->block_count - 1; block >= 0; block--) {
+        LS_TRY(update_block(r, block, error));
+        append_others(r, block);
     }
-    return open_block(r, r->block_count, error);
+    return LS_OK;
 }
 
-ls_status ls_offload_optimizer(ls_program *program, const ls_offload_options *options,
-                               ls_error *error)
+/* Each part of an update and each copy is an op more. */
+static ls_status new_ops(rewrite *r, size_t *capacity, ls_error *error)
 {
-    rewrite r = {.program = program, .options = options, .open = -1};
+    *capacity = (size_t)r->program->op_count + 3 * (size_t)r->block_count;
+    for (int32_t i = 0; i < r->program->op_count; i++)
+        *capacity += (size_t)(r->spans[i].last - r->spans[i].first + 1);
+    return LS_NEW(r->ops, *capacity, "program ops", error);
+}
+
+ls_status ls_offload_state(ls_program *program, const ls_offload_options *options, ls_error *error)
+{
+    rewrite r = {.program = program, .options = options};
+    size_t capacity;
     ls_status status;
     LS_TRY_GOTO(status, make_runs(&r, error), done);
     LS_TRY_GOTO(status, make_blocks(&r, error), done);
-    /* A part more for each border of blocks, and three copies a block. */
-    size_t capacity = (size_t)program->op_count + 4 * (size_t)r.block_count + 1;
-    LS_TRY_GOTO(status, LS_NEW(r.ops, capacity, "program ops", error), done);
+    LS_TRY_GOTO(status, find_spans(&r, error), done);
+    LS_TRY_GOTO(status, new_ops(&r, &capacity, error), done);
     LS_TRY_GOTO(status, rewrite_ops(&r, error), done);
     ls_op *former = program->ops;
     program->ops = r.ops;
@@ -205,6 +238,7 @@ ls_status ls_offload_optimizer(ls_program *program, const ls_offload_options *op
     r.ops = former;
 done:
     ls_free(r.blocks);
+    ls_free(r.spans);
     ls_free(r.ops);
     return status;
 }

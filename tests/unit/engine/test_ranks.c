@@ -136,7 +136,7 @@ static held train_by_hand(int count, int64_t samples_per_pass,
     held result;
     open_ranks(&r, train, count, samples_per_pass, operations);
     run_steps(&r, 2 * STEPS_AN_EPOCH);
-    const ls_executor *executor = ls_ranks_executor(r.ranks);
+    const ls_executor *executor = ls_ranks_executor(r.ranks, 0);
     const ls_plan *plan = &r.programs.training.plan;
     size_t parameters = (size_t)plan->bytes[LS_PLAN_PARAMETERS];
     size_t moments = (size_t)plan->bytes[LS_PLAN_OPTIMIZER_STATE];
@@ -176,15 +176,15 @@ static void moments_are_those_of_one_rank_too(void **state)
 static const ls_device_operations *cpu; /* what the operations below stand in front of */
 
 /* The ranks' partial sums, one after the other. */
-static void sum_in_rank_order(ls_device *device, float *to, const float *const *sources,
-                              const uint8_t *merges, int32_t count, int64_t elements)
+static void sum_in_rank_order(ls_device *device, const ls_ordered_sum *sum)
 {
     uint8_t chain[MOST_RANKS * 4];
-    assert_true(count <= (int32_t)sizeof chain);
-    (void)merges;
-    for (int32_t i = 0; i < count; i++)
+    ls_ordered_sum other = *sum;
+    assert_true(sum->count <= (int32_t)sizeof chain);
+    for (int32_t i = 0; i < sum->count; i++)
         chain[i] = i > 0;
-    cpu->ordered_sum(device, to, sources, chain, count, elements);
+    other.merges = chain;
+    cpu->ordered_sum(device, &other);
 }
 
 static void the_order_of_ranks_is_not_enough(void **state)

@@ -234,7 +234,7 @@ static void an_exchange_too_early_is_an_error(void **state)
     b.program->ops[at] = b.program->ops[at - 1];
     b.program->ops[at - 1] = early;
     assert_int_equal(ls_program_verify(b.program, &error), LS_INTERNAL);
-    assert_non_null(strstr(error.text, "bucket.0 sends "));
+    assert_non_null(strstr(error.text, "bucket.0 (exchange_gradients) sends "));
     b.program->ops[at - 1] = b.program->ops[at];
     b.program->ops[at] = early;
     assert_ok(ls_program_verify(b.program, &error), error);
