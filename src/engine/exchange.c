@@ -18,24 +18,34 @@ struct ls_exchange {
     ls_error error;
 };
 
-/* Partial sums of a pass are gone after it is waited for, so nobody may read them then. */
 static ls_status sum_bucket(ls_exchange *x, const ls_op_call *call, const ls_bucket *bucket,
                             ls_error *error)
 {
     const ls_step_roots *step = call->inputs[0].data;
     ls_pieces pieces = ls_pieces_to_sum(&x->pieces, bucket, step);
     LS_TRY(ls_collectives_sum(x->collectives, step, &pieces, error));
-    if (!call->op->attributes.owned) return ls_collectives_gather(x->collectives, &pieces, error);
-    if (call->op->segment != LS_SEGMENT_PASS) return LS_OK;
-    return ls_collectives_finish(x->collectives, error);
+    return call->op->attributes.owned ? LS_OK
+                                      : ls_collectives_gather(x->collectives, &pieces, error);
+}
+
+/* What this rank has sent may be gone after the wait: then nobody may still read it. */
+static bool sends_transient(const ls_exchange *x, const ls_bucket *bucket)
+{
+    for (int32_t i = 0; i < bucket->count; i++)
+        if (ls_plan_is_transient(x->pieces.plan->arena[bucket->values[i]])) return true;
+    return false;
 }
 
 static ls_status run_bucket(ls_exchange *x, const ls_op_call *call, ls_error *error)
 {
     const ls_bucket *bucket = &x->program->buckets[call->op->attributes.bucket];
-    if (call->op->kind == LS_OP_EXCHANGE_GRADIENTS) return sum_bucket(x, call, bucket, error);
-    ls_pieces pieces = ls_pieces_to_gather(&x->pieces, bucket);
-    return ls_collectives_gather(x->collectives, &pieces, error);
+    if (call->op->kind == LS_OP_EXCHANGE_GRADIENTS) {
+        LS_TRY(sum_bucket(x, call, bucket, error));
+    } else {
+        ls_pieces pieces = ls_pieces_to_gather(&x->pieces, bucket);
+        LS_TRY(ls_collectives_gather(x->collectives, &pieces, error));
+    }
+    return sends_transient(x, bucket) ? ls_collectives_finish(x->collectives, error) : LS_OK;
 }
 
 static void run_queued(void *context, const void *item)

@@ -146,7 +146,7 @@ ls_status ls_executor_new(ls_executor **out, const ls_executor_options *options,
     executor->device = options->device;
     executor->host = options->host;
     executor->rank = options->rank;
-    executor->poison = options->poison;
+    executor->poison = options->poison || (options->host && options->host->poison);
     ls_status status = take_arenas(executor, options, error);
     if (status == LS_OK) status = take_offload(executor, options, error);
     if (status == LS_OK) status = prepare_ops(executor, error);
