@@ -8,6 +8,9 @@
 
 enum { CHOICES = 3 };
 
+/* The strategy whose parameters are in parts that can lie elsewhere. */
+#define DIVIDES_PARAMETERS "zero3"
+
 static const char *const recompute_names[CHOICES] = {
     [LS_RECOMPUTE_NONE] = "none",
     [LS_RECOMPUTE_LAYER] = "layer",
@@ -82,25 +85,48 @@ static ls_status apply(const ls_options *options, const char *setting, const cha
 /* --- the settings beside it ----------------------------------------------------------------------
  */
 
+static ls_status check_disk(const ls_strategy *strategy, const ls_options *options, bool run,
+                            ls_error *error)
+{
+    bool optimizer = strategy->optimizer == LS_PLACE_DISK;
+    bool parameters = strategy->parameters == LS_PLACE_DISK;
+    const char *setting = optimizer ? "--offload-optimizer" : "--offload-parameters";
+    if ((optimizer || parameters) && run && !options->offload_path)
+        return ls_fail(error, LS_USAGE, "%s disk needs --offload-path: the folder for its file",
+                       setting);
+    if (optimizer || parameters || !options->offload_path) return LS_OK;
+    return ls_fail(error, LS_USAGE,
+                   "--offload-path %s is of no use without --offload-optimizer disk or "
+                   "--offload-parameters disk",
+                   options->offload_path);
+}
+
 static ls_status check_offload(const ls_strategy *strategy, const ls_options *options, bool run,
                                ls_error *error)
 {
-    bool disk = strategy->optimizer == LS_PLACE_DISK;
-    if (strategy->parameters)
+    if (strategy->parameters && strcmp(strategy->name, DIVIDES_PARAMETERS) != 0)
         return ls_fail(error, LS_USAGE,
-                       "--offload-parameters %s needs --strategy zero3: with --strategy %s each "
+                       "--offload-parameters %s needs --strategy %s: with --strategy %s each "
                        "device has all parameters",
-                       options->offload_parameters, options->strategy);
-    if (disk && run && !options->offload_path)
-        return ls_fail(error, LS_USAGE,
-                       "--offload-optimizer disk needs --offload-path: the folder for its file");
-    if (!disk && options->offload_path)
-        return ls_fail(error, LS_USAGE,
-                       "--offload-path %s is of no use without --offload-optimizer disk",
-                       options->offload_path);
+                       options->offload_parameters, DIVIDES_PARAMETERS, options->strategy);
+    LS_TRY(check_disk(strategy, options, run, error));
     if (options->offload_block_size % LS_BLOCK_PAGE == 0) return LS_OK;
     return ls_fail(error, LS_USAGE, "--offload-block-size: %lld is no multiple of %d",
                    (long long)options->offload_block_size, LS_BLOCK_PAGE);
+}
+
+static ls_status apply_endings(const endings *found, const ls_options *options, const char *name,
+                               int *recompute, int *optimizer, int *parameters, ls_error *error)
+{
+    if (found->recompute)
+        LS_TRY(
+            apply(options, "recompute", options->recompute, recompute, LS_RECOMPUTE_LAYER, error));
+    if (!found->offload) return LS_OK;
+    LS_TRY(apply(options, "offload-optimizer", options->offload_optimizer, optimizer, LS_PLACE_HOST,
+                 error));
+    if (strcmp(name, DIVIDES_PARAMETERS) != 0) return LS_OK;
+    return apply(options, "offload-parameters", options->offload_parameters, parameters,
+                 LS_PLACE_HOST, error);
 }
 
 ls_status ls_strategy_of(ls_strategy *strategy, const ls_options *options, bool run,
@@ -111,15 +137,12 @@ ls_status ls_strategy_of(ls_strategy *strategy, const ls_options *options, bool 
     LS_TRY(read_name(strategy, &found, options->strategy, error));
     int recompute = index_of(options->recompute, recompute_names);
     int optimizer = index_of(options->offload_optimizer, place_names);
-    if (found.recompute)
-        LS_TRY(
-            apply(options, "recompute", options->recompute, &recompute, LS_RECOMPUTE_LAYER, error));
-    if (found.offload)
-        LS_TRY(apply(options, "offload-optimizer", options->offload_optimizer, &optimizer,
-                     LS_PLACE_HOST, error));
+    int parameters = index_of(options->offload_parameters, place_names);
+    LS_TRY(
+        apply_endings(&found, options, strategy->name, &recompute, &optimizer, &parameters, error));
     strategy->recompute = (ls_recompute_what)recompute;
     strategy->optimizer = (ls_place)optimizer;
-    strategy->parameters = (ls_place)index_of(options->offload_parameters, place_names);
+    strategy->parameters = (ls_place)parameters;
     return check_offload(strategy, options, run, error);
 }
 

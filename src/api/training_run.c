@@ -59,6 +59,7 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                      .bucket_bytes = options->bucket_size,
                      .recompute = session->strategy.recompute,
                      .offload = {.optimizer = ls_strategy_space(session->strategy.optimizer),
+                                 .parameters = ls_strategy_space(session->strategy.parameters),
                                  .block_elements =
                                      options->offload_block_size / (int64_t)sizeof(float)},
                      .leaf_size = options->leaf_size,

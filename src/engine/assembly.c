@@ -141,8 +141,12 @@ static ls_status spread(ls_assembly *assembly, const ls_assembly_options *option
 
 static ls_status offload(ls_assembly *assembly, const ls_assembly_options *options, ls_error *error)
 {
-    if (options->offload.optimizer == LS_SPACE_DEVICE) return LS_OK;
-    return ls_offload_state(assembly->program, &options->offload, error);
+    ls_offload_options wanted = options->offload;
+    /* A program without an update has parameters only. */
+    if (!options->training) wanted.optimizer = LS_SPACE_DEVICE;
+    if (!assembly->shard.parameters) wanted.parameters = LS_SPACE_DEVICE;
+    if (wanted.optimizer == LS_SPACE_DEVICE && wanted.parameters == LS_SPACE_DEVICE) return LS_OK;
+    return ls_offload_state(assembly->program, &wanted, error);
 }
 
 static ls_status build_training(ls_assembly *assembly, const ls_assembly_options *options,
@@ -168,7 +172,8 @@ static ls_status build_evaluation(ls_assembly *assembly, const ls_assembly_optio
     ls_model_options model = {.classes = options->classes};
     if (assembly->shard.parameters) model.touched = touched_capacity(assembly, options);
     LS_TRY(ls_model_build(assembly->program, &assembly->model, options->config, &model, error));
-    return spread(assembly, options, 0, error);
+    LS_TRY(spread(assembly, options, 0, error));
+    return offload(assembly, options, error);
 }
 
 static void find_limits(ls_assembly *assembly, const ls_assembly_options *options)

@@ -21,7 +21,7 @@ typedef struct ls_assembly_options {
     int ranks;                      /* 0 and 1 are one rank, whatever the strategy */
     int64_t bucket_bytes;           /* with several ranks */
     ls_recompute_what recompute;    /* training */
-    ls_offload_options offload;     /* training: of the optimizer's state; LS_SPACE_DEVICE: none */
+    ls_offload_options offload;     /* of what an update changes; zero: nothing */
     int64_t samples_per_pass;       /* at most this many samples in a pass */
     int64_t longest_row;            /* tokens */
 } ls_assembly_options;

@@ -7,6 +7,8 @@
 
 typedef struct prepared_op {
     ls_device_function function; /* NULL: a collective or a copy */
+    int32_t fetch;               /* await: the op that it waits for */
+    long number;                 /* fetch: of its last run, in the copy queue */
     ls_op_call call;
 } prepared_op;
 
@@ -59,6 +61,8 @@ static ls_status take_arenas(ls_executor *executor, const ls_executor_options *o
 static ls_status take_offload(ls_executor *executor, const ls_executor_options *options,
                               ls_error *error)
 {
+    if (options->host) executor->offload = options->host->offload;
+    if (options->host) return LS_OK;
     if (!executor->plan->bytes[LS_PLAN_HOST_MEMORY] && !executor->plan->bytes[LS_PLAN_FILE])
         return LS_OK;
     return ls_offload_new(&executor->offload, executor->program, executor->plan, executor->rank,
@@ -77,12 +81,15 @@ static ls_value_id updated_parameter(const ls_program *program, const ls_op *op)
 }
 
 /* What of its parameter an op of the update works on: an owner's part, or all of it; of that, what
- * has its moments in the block. */
+ * lies in the block. Of a copy: what of the runs. */
 static ls_range range_of(const ls_executor *executor, const ls_op *op)
 {
     const ls_program *program = executor->program;
     const ls_attributes *block = &op->attributes;
     ls_value_id id = updated_parameter(program, op);
+    if (ls_op_is_copy(op->kind) && block->elements)
+        return (ls_range){block->first_element, block->first_element + block->elements};
+    if (op->kind == LS_OP_FETCH) return ls_layout_run_part(program, op->outputs[0], executor->rank);
     if (id == LS_NO_VALUE) return (ls_range){0, 0};
     if (block->elements)
         return ls_layout_part(program, id, executor->rank, block->first_element, block->elements);
@@ -96,7 +103,9 @@ static ls_operand operand_of(const ls_executor *executor, const ls_op *op, ls_va
     const ls_value *value = ls_value_of(program, id);
     ls_operand operand = {value, ls_executor_address(executor, id), 0};
     ls_value_id parameter = updated_parameter(program, op);
-    if (value->role == LS_ROLE_OFFLOAD && parameter != LS_NO_VALUE) {
+    if (value->role == LS_ROLE_OFFLOAD && value->space != LS_SPACE_DEVICE) {
+        operand.first = executor->plan->offset[id] / (int64_t)sizeof(float);
+    } else if (value->role == LS_ROLE_OFFLOAD && parameter != LS_NO_VALUE) {
         /* A block of a run: where the parameter would begin, counted from the block's start. */
         operand.first = ls_layout_owned(program, parameter, executor->rank).begin +
                         op->attributes.first_element -
@@ -127,13 +136,26 @@ static ls_status prepare_op(ls_executor *executor, const ls_op *op, prepared_op 
     return LS_OK;
 }
 
+/* Each await waits for the last fetch before it into what it reads. */
+static void find_fetch(ls_executor *executor, int32_t index)
+{
+    const ls_op *ops = executor->program->ops;
+    int32_t fetch = index;
+    while (ops[index].kind == LS_OP_AWAIT && fetch > 0 &&
+           (ops[fetch].kind != LS_OP_FETCH || ops[fetch].outputs[0] != ops[index].inputs[0]))
+        fetch--;
+    executor->ops[index].fetch = fetch;
+}
+
 static ls_status prepare_ops(ls_executor *executor, ls_error *error)
 {
     const ls_program *program = executor->program;
     LS_TRY(LS_NEW(executor->ops, program->op_count + 1, "prepared ops", error));
     LS_TRY(LS_NEW(executor->bound, program->value_count + 1, "prepared ops", error));
-    for (int32_t i = 0; i < program->op_count; i++)
+    for (int32_t i = 0; i < program->op_count; i++) {
         LS_TRY(prepare_op(executor, &program->ops[i], &executor->ops[i], error));
+        find_fetch(executor, i);
+    }
     return LS_OK;
 }
 
@@ -161,7 +183,8 @@ ls_status ls_executor_new(ls_executor **out, const ls_executor_options *options,
 void ls_executor_free(ls_executor *executor)
 {
     if (!executor) return;
-    ls_offload_free(executor->offload); /* first of all: it may still read the staging blocks */
+    /* First of all: it may still read the staging blocks. */
+    if (!executor->host) ls_offload_free(executor->offload);
     for (ls_plan_arena arena = 0; arena < LS_PLAN_SCRATCH; arena++)
         if (!executor->host || !shared_with_host(arena))
             executor->device->operations->release(executor->device, executor->arenas[arena]);
@@ -243,6 +266,30 @@ void ls_executor_read(ls_executor *executor, ls_value_id value, void *to, const 
     executor->device->operations->wait(executor->device);
 }
 
+ls_status ls_executor_get(ls_executor *executor, ls_value_id value, int64_t first, int64_t count,
+                          float *to, ls_error *error)
+{
+    if (ls_value_is_offloaded(ls_value_of(executor->program, value)))
+        return ls_offload_read(executor->offload, value, first, count, to, error);
+    const float *from = ls_executor_address(executor, value);
+    from += first - ls_executor_held(executor, value).begin;
+    executor->device->operations->download(executor->device, to, from, count * (int64_t)sizeof *to);
+    executor->device->operations->wait(executor->device);
+    return LS_OK;
+}
+
+ls_status ls_executor_put(ls_executor *executor, ls_value_id value, int64_t first, int64_t count,
+                          const float *from, ls_error *error)
+{
+    if (ls_value_is_offloaded(ls_value_of(executor->program, value)))
+        return ls_offload_write(executor->offload, value, first, count, from, error);
+    float *to = ls_executor_address(executor, value);
+    to += first - ls_executor_held(executor, value).begin;
+    executor->device->operations->upload(executor->device, to, from, count * (int64_t)sizeof *from);
+    executor->device->operations->wait(executor->device);
+    return LS_OK;
+}
+
 void ls_executor_measure(ls_executor *executor, ls_op_measure *measures)
 {
     executor->measures = measures;
@@ -276,13 +323,21 @@ static void poison_ended(const ls_executor *executor, int32_t index)
     }
 }
 
+static void run_copy(ls_executor *executor, prepared_op *prepared)
+{
+    if (prepared->call.op->kind == LS_OP_AWAIT)
+        ls_offload_wait_for(executor->offload, executor->ops[prepared->fetch].number);
+    else
+        prepared->number = ls_offload_enqueue(executor->offload, &prepared->call);
+}
+
 static void run_op(ls_executor *executor, int32_t index)
 {
-    const prepared_op *prepared = &executor->ops[index];
+    prepared_op *prepared = &executor->ops[index];
     if (prepared->function)
         prepared->function(executor->device, &prepared->call);
     else if (ls_op_is_copy(prepared->call.op->kind))
-        ls_offload_run(executor->offload, &prepared->call);
+        run_copy(executor, prepared);
     else
         executor->exchange(executor->exchange_context, &prepared->call);
     if (executor->poison) poison_ended(executor, index);
@@ -310,7 +365,8 @@ void ls_executor_run(ls_executor *executor, unsigned segments, const ls_extents 
     for (int32_t i = 0; i < executor->program->op_count; i++) {
         const ls_op *op = &executor->program->ops[i];
         if (!(segments >> op->segment & 1)) continue;
-        if ((segments & LS_RUN_COLLECTIVES) && !ls_op_is_collective(op->kind)) continue;
+        bool apart = !ls_op_is_collective(op->kind) && !ls_op_is_copy(op->kind);
+        if ((segments & LS_RUN_COLLECTIVES) && apart) continue;
         if (executor->measures)
             run_measured(executor, i);
         else

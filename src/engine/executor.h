@@ -51,6 +51,13 @@ void ls_executor_write(ls_executor *executor, ls_value_id value, const void *fro
 void ls_executor_read(ls_executor *executor, ls_value_id value, void *to,
                       const ls_extents *extents);
 
+/* `count` elements from element `first` on of a parameter or a moment, all of which the rank holds
+ * (ls_executor_held), wherever they lie. */
+ls_status ls_executor_get(ls_executor *executor, ls_value_id value, int64_t first, int64_t count,
+                          float *to, ls_error *error) LS_MUST_CHECK;
+ls_status ls_executor_put(ls_executor *executor, ls_value_id value, int64_t first, int64_t count,
+                          const float *from, ls_error *error) LS_MUST_CHECK;
+
 /* What an op has taken so far. */
 typedef struct ls_op_measure {
     double seconds, flops, bytes;

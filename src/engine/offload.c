@@ -8,7 +8,7 @@
 #include "base/queue.h"
 #include "program/layout.h"
 
-enum { QUEUED_COPIES = 64, READ_PAGES = 256 };
+enum { QUEUED_COPIES = 64, PAGES_AT_ONCE = 256, ELEMENT = sizeof(float) };
 
 struct ls_offload {
     const ls_program *program;
@@ -19,7 +19,6 @@ struct ls_offload {
     int64_t memory_bytes;
     ls_block_file file; /* of file.bytes; 0: there is none */
     ls_queue *queue;
-    long *tickets; /* [values] the last fetch into a block, in the queue's count */
     pthread_mutex_t mutex;
     /* Under the mutex: the first failure. */
     ls_status status;
@@ -31,13 +30,12 @@ struct ls_offload {
 
 /* A part of a run, and the block on the device. A CPU device's memory is the host's, so that a file
  * is read into it and written from it without another copy. */
-static ls_status copy(ls_offload *offload, ls_value_id run, int64_t first, int64_t elements,
-                      void *block, bool fetch, ls_error *error)
+static ls_status copy(ls_offload *offload, const ls_operand *run, ls_range part, void *block,
+                      bool fetch, ls_error *error)
 {
     const ls_device_operations *operations = offload->device->operations;
-    int64_t bytes = elements * (int64_t)sizeof(float);
-    int64_t offset = offload->plan->offset[run] + first * (int64_t)sizeof(float);
-    if (offload->plan->arena[run] == LS_PLAN_HOST_MEMORY) {
+    int64_t bytes = (part.end - part.begin) * ELEMENT, offset = (run->first + part.begin) * ELEMENT;
+    if (run->value->space == LS_SPACE_HOST_MEMORY) {
         if (fetch)
             operations->upload(offload->device, block, offload->memory + offset, bytes);
         else
@@ -50,14 +48,11 @@ static ls_status copy(ls_offload *offload, ls_value_id run, int64_t first, int64
 
 static ls_status copy_all(ls_offload *offload, const ls_op_call *call, ls_error *error)
 {
-    const ls_op *op = call->op;
-    bool fetch = op->kind == LS_OP_FETCH;
+    bool fetch = call->op->kind == LS_OP_FETCH;
     for (int i = 0; i < LS_MAX_OUTPUTS; i++) {
-        ls_value_id run = fetch ? op->inputs[i] : op->outputs[i];
+        const ls_operand *run = fetch ? &call->inputs[i] : &call->outputs[i];
         void *block = fetch ? call->outputs[i].data : call->inputs[i].data;
-        if (run == LS_NO_VALUE) continue;
-        LS_TRY(copy(offload, run, op->attributes.first_element, op->attributes.elements, block,
-                    fetch, error));
+        if (run->value) LS_TRY(copy(offload, run, call->owned, block, fetch, error));
     }
     return LS_OK;
 }
@@ -112,7 +107,6 @@ ls_status ls_offload_new(ls_offload **out, const ls_program *program, const ls_p
     offload->rank = rank;
     offload->device = device;
     pthread_mutex_init(&offload->mutex, NULL);
-    LS_TRY_GOTO(status, LS_NEW(offload->tickets, program->value_count, "offload", error), fail);
     LS_TRY_GOTO(status, take(offload, folder, error), fail);
     LS_TRY_GOTO(status, ls_queue_new(&offload->queue, QUEUED_COPIES, run_queued, offload, error),
                 fail);
@@ -129,21 +123,19 @@ void ls_offload_free(ls_offload *offload)
     ls_queue_free(offload->queue);
     ls_block_file_close(&offload->file);
     ls_free_pages(offload->memory, (size_t)offload->memory_bytes);
-    ls_free(offload->tickets);
     pthread_mutex_destroy(&offload->mutex);
     ls_free(offload);
 }
 
-void ls_offload_run(ls_offload *offload, const ls_op_call *call)
+long ls_offload_enqueue(ls_offload *offload, const ls_op_call *call)
 {
-    const ls_op *op = call->op;
-    if (op->kind == LS_OP_AWAIT) {
-        ls_queue_wait_for(offload->queue, offload->tickets[op->inputs[0]]);
-        return;
-    }
-    if (op->kind == LS_OP_STORE) offload->device->operations->wait(offload->device);
-    long ticket = ls_queue_push(offload->queue, call);
-    if (op->kind == LS_OP_FETCH) offload->tickets[op->outputs[0]] = ticket;
+    if (call->op->kind == LS_OP_STORE) offload->device->operations->wait(offload->device);
+    return ls_queue_push(offload->queue, call);
+}
+
+void ls_offload_wait_for(ls_offload *offload, long number)
+{
+    ls_queue_wait_for(offload->queue, number);
 }
 
 ls_status ls_offload_check(ls_offload *offload, ls_error *error)
@@ -155,49 +147,79 @@ ls_status ls_offload_check(ls_offload *offload, ls_error *error)
     return status;
 }
 
-/* By way of whole pages around the bytes. */
-static ls_status read_file(const ls_offload *offload, int64_t offset, int64_t bytes,
-                           unsigned char *into, ls_error *error)
+/* Elements of a value, in its arena and in the caller's memory; one of the two pointers. */
+typedef struct transfer {
+    int64_t offset, bytes;
+    unsigned char *into;
+    const unsigned char *from;
+} transfer;
+
+/* The part of a transfer that lies in the file's pages at `offset`: through `pages`. */
+static ls_status transfer_pages(const ls_offload *offload, const transfer *t, unsigned char *pages,
+                                ls_error *error)
 {
-    enum { MOST = READ_PAGES * LS_BLOCK_PAGE };
+    int64_t within = t->offset % LS_BLOCK_PAGE;
+    int64_t whole = (within + t->bytes + LS_BLOCK_PAGE - 1) / LS_BLOCK_PAGE * LS_BLOCK_PAGE;
+    LS_TRY(ls_block_file_read(&offload->file, pages, whole, t->offset - within, error));
+    if (t->into) {
+        memcpy(t->into, pages + within, (size_t)t->bytes);
+        return LS_OK;
+    }
+    memcpy(pages + within, t->from, (size_t)t->bytes);
+    return ls_block_file_write(&offload->file, pages, whole, t->offset - within, error);
+}
+
+static ls_status transfer_file(const ls_offload *offload, transfer whole, ls_error *error)
+{
+    enum { MOST = PAGES_AT_ONCE * LS_BLOCK_PAGE };
     unsigned char *pages = ls_allocate_pages(MOST, false);
     if (!pages)
         return ls_fail(error, LS_NO_MEMORY, "out of memory: %d bytes for a file's pages", MOST);
     ls_status status = LS_OK;
-    while (status == LS_OK && bytes > 0) {
-        int64_t within = offset % LS_BLOCK_PAGE, part = MOST - within;
-        if (part > bytes) part = bytes;
-        int64_t whole = (within + part + LS_BLOCK_PAGE - 1) / LS_BLOCK_PAGE * LS_BLOCK_PAGE;
-        status = ls_block_file_read(&offload->file, pages, whole, offset - within, error);
-        memcpy(into, pages + within, (size_t)part);
-        into += part;
-        offset += part;
-        bytes -= part;
+    for (int64_t done = 0; status == LS_OK && done < whole.bytes;) {
+        transfer part = whole;
+        part.offset += done;
+        part.bytes = MOST - part.offset % LS_BLOCK_PAGE;
+        if (part.bytes > whole.bytes - done) part.bytes = whole.bytes - done;
+        if (part.into) part.into += done;
+        if (part.from) part.from += done;
+        status = transfer_pages(offload, &part, pages, error);
+        done += part.bytes;
     }
     ls_free_pages(pages, MOST);
     return status;
 }
 
-/* Where an element of a value lies in its arena. */
-static int64_t place_of(const ls_offload *offload, ls_value_id value, int64_t element)
+static ls_status transfer_now(ls_offload *offload, ls_value_id value, int64_t first, transfer t,
+                              ls_error *error)
 {
     ls_value_id parameter = ls_layout_parameter(offload->program, value);
     int64_t position = ls_layout_position(offload->program, parameter, offload->rank);
     int64_t owned = ls_layout_owned(offload->program, parameter, offload->rank).begin;
-    return offload->plan->offset[value] + (position + element - owned) * (int64_t)sizeof(float);
+    t.offset = offload->plan->offset[value] + (position + first - owned) * ELEMENT;
+    ls_queue_wait(offload->queue);
+    LS_TRY(ls_offload_check(offload, error));
+    if (ls_value_of(offload->program, value)->space == LS_SPACE_FILE)
+        return transfer_file(offload, t, error);
+    if (t.into)
+        memcpy(t.into, offload->memory + t.offset, (size_t)t.bytes);
+    else
+        memcpy(offload->memory + t.offset, t.from, (size_t)t.bytes);
+    return LS_OK;
 }
 
 ls_status ls_offload_read(ls_offload *offload, ls_value_id value, int64_t first, int64_t count,
                           float *into, ls_error *error)
 {
-    int64_t bytes = count * (int64_t)sizeof *into;
-    int64_t offset = place_of(offload, value, first);
-    ls_queue_wait(offload->queue);
-    LS_TRY(ls_offload_check(offload, error));
-    if (offload->plan->arena[value] == LS_PLAN_FILE)
-        return read_file(offload, offset, bytes, (unsigned char *)into, error);
-    memcpy(into, offload->memory + offset, (size_t)bytes);
-    return LS_OK;
+    transfer t = {.bytes = count * ELEMENT, .into = (unsigned char *)into};
+    return transfer_now(offload, value, first, t, error);
+}
+
+ls_status ls_offload_write(ls_offload *offload, ls_value_id value, int64_t first, int64_t count,
+                           const float *from, ls_error *error)
+{
+    transfer t = {.bytes = count * ELEMENT, .from = (const unsigned char *)from};
+    return transfer_now(offload, value, first, t, error);
 }
 
 int64_t ls_offload_bytes(const ls_offload *offload, ls_plan_arena arena)

@@ -15,9 +15,10 @@ ls_status ls_offload_new(ls_offload **out, const ls_program *program, const ls_p
                          ls_device *device, const char *folder, ls_error *error) LS_MUST_CHECK;
 void ls_offload_free(ls_offload *offload); /* after what was enqueued is done; NULL is allowed */
 
-/* Enqueue a fetch or a store, which are done in their order; wait for a fetch. After a failure
- * nothing more is copied. */
-void ls_offload_run(ls_offload *offload, const ls_op_call *call);
+/* Enqueue a fetch or a store, which are done in their order; call->owned is the part of the runs.
+ * Returns its number, to wait for. After a failure nothing more is copied. */
+long ls_offload_enqueue(ls_offload *offload, const ls_op_call *call);
+void ls_offload_wait_for(ls_offload *offload, long number);
 /* The first failure so far: what is on the device may be wrong then. */
 ls_status ls_offload_check(ls_offload *offload, ls_error *error) LS_MUST_CHECK;
 
@@ -25,6 +26,8 @@ ls_status ls_offload_check(ls_offload *offload, ls_error *error) LS_MUST_CHECK;
  * all that was enqueued. */
 ls_status ls_offload_read(ls_offload *offload, ls_value_id value, int64_t first, int64_t count,
                           float *into, ls_error *error) LS_MUST_CHECK;
+ls_status ls_offload_write(ls_offload *offload, ls_value_id value, int64_t first, int64_t count,
+                           const float *from, ls_error *error) LS_MUST_CHECK;
 
 /* Bytes that were taken in host memory (LS_PLAN_HOST_MEMORY) or in the file (LS_PLAN_FILE). */
 int64_t ls_offload_bytes(const ls_offload *offload, ls_plan_arena arena);

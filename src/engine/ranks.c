@@ -100,16 +100,13 @@ ls_executor *ls_ranks_executor(ls_ranks *ranks, int rank)
     return ls_trainer_executor(ranks->trainers[rank]);
 }
 
-/* Where the elements of [first, end) lie that the rank holds of a value: *range of them, the first
- * at the address. */
-static float *held_part(ls_ranks *ranks, int rank, ls_value_id value, ls_range *range)
+/* What of the elements the rank holds. */
+static ls_range held_part(const ls_ranks *ranks, int rank, ls_value_id value, ls_range range)
 {
-    ls_executor *executor = ls_trainer_executor(ranks->trainers[rank]);
-    ls_range held = ls_executor_held(executor, value);
-    float *data = ls_executor_address(executor, value);
-    if (range->begin < held.begin) range->begin = held.begin;
-    if (range->end > held.end) range->end = held.end;
-    return data + (range->begin - held.begin);
+    ls_range held = ls_executor_held(ls_trainer_executor(ranks->trainers[rank]), value);
+    if (range.begin < held.begin) range.begin = held.begin;
+    if (range.end > held.end) range.end = held.end;
+    return range;
 }
 
 ls_status ls_ranks_read(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count, float *to,
@@ -117,13 +114,10 @@ ls_status ls_ranks_read(ls_ranks *ranks, ls_value_id value, int64_t first, int64
 {
     int64_t done = first;
     for (int rank = 0; rank < ranks->count && done < first + count; rank++) {
-        ls_range range = {done, first + count};
-        const float *from = held_part(ranks, rank, value, &range);
+        ls_range range = held_part(ranks, rank, value, (ls_range){done, first + count});
         if (range.begin >= range.end || range.begin != done) continue;
-        ls_device *device = ls_executor_device(ls_ranks_executor(ranks, rank));
-        device->operations->download(device, to + (done - first), from,
-                                     (range.end - range.begin) * (int64_t)sizeof *to);
-        device->operations->wait(device);
+        LS_TRY(ls_executor_get(ls_ranks_executor(ranks, rank), value, range.begin,
+                               range.end - range.begin, to + (done - first), error));
         done = range.end;
     }
     if (done == first + count) return LS_OK;
@@ -134,15 +128,11 @@ ls_status ls_ranks_read(ls_ranks *ranks, ls_value_id value, int64_t first, int64
 ls_status ls_ranks_write(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count,
                          const float *from, ls_error *error)
 {
-    (void)error;
     for (int rank = 0; rank < ranks->count; rank++) {
-        ls_range range = {first, first + count};
-        float *to = held_part(ranks, rank, value, &range);
+        ls_range range = held_part(ranks, rank, value, (ls_range){first, first + count});
         if (range.begin >= range.end) continue;
-        ls_device *device = ls_executor_device(ls_ranks_executor(ranks, rank));
-        device->operations->upload(device, to, from + (range.begin - first),
-                                   (range.end - range.begin) * (int64_t)sizeof *from);
-        device->operations->wait(device);
+        LS_TRY(ls_executor_put(ls_ranks_executor(ranks, rank), value, range.begin,
+                               range.end - range.begin, from + (range.begin - first), error));
     }
     return LS_OK;
 }

@@ -44,26 +44,27 @@ ls_status ls_adamw_op(ls_program *program, const ls_inputs *inputs, ls_adamw_ope
     return ls_program_op(program, &op, error);
 }
 
-/* Of the moments only those of a block are there. */
-static ls_status check_block(const ls_program *program, const ls_op *op, ls_error *error)
+/* Whole, or a block of what lies elsewhere. */
+static ls_status check_updated(const ls_program *program, const ls_op *op, int input,
+                               ls_value_id parameter, ls_error *error)
 {
-    ls_dimension size = ls_fixed(op->attributes.elements);
-    LS_TRY(ls_check_vector(program, op, op->inputs[FIRST], size, error));
-    return ls_check_vector(program, op, op->inputs[SECOND], size, error);
+    ls_value_id id = op->inputs[input];
+    if (op->attributes.elements && ls_value_of(program, id)->role == LS_ROLE_OFFLOAD)
+        return ls_check_vector(program, op, id, ls_fixed(op->attributes.elements), error);
+    return ls_check_like(program, op, id, parameter, error);
 }
 
 static ls_status adamw_check(const ls_program *program, const ls_op *op, ls_error *error)
 {
-    if (op->attributes.elements) {
-        LS_TRY(check_block(program, op, error));
-    } else {
-        LS_TRY(ls_check_like(program, op, op->inputs[FIRST], op->inputs[PARAMETER], error));
-        LS_TRY(ls_check_like(program, op, op->inputs[SECOND], op->inputs[PARAMETER], error));
-    }
+    ls_value_id parameter = ls_value_of(program, op->inputs[GRADIENT])->parameter;
+    LS_TRY(check_updated(program, op, PARAMETER, parameter, error));
+    LS_TRY(check_updated(program, op, FIRST, parameter, error));
+    LS_TRY(check_updated(program, op, SECOND, parameter, error));
     for (int i = RATE; i <= PROCEED; i++)
         LS_TRY(ls_check_shape(program, op, op->inputs[i], LS_F32, 0, NULL, error));
     LS_TRY(ls_check_host(program, op, op->inputs[TOUCHED], error));
-    if (ls_value_of(program, op->inputs[GRADIENT])->parameter == op->inputs[PARAMETER])
+    if (parameter == op->inputs[PARAMETER] ||
+        ls_value_of(program, op->inputs[PARAMETER])->role == LS_ROLE_OFFLOAD)
         return LS_OK;
     return ls_fail(error, LS_INTERNAL, "program: %s (adamw): the gradient is another parameter's",
                    op->name);

@@ -13,6 +13,7 @@ static ls_status check_copy(const ls_program *program, const ls_op *op, ls_value
     if (run == LS_NO_VALUE && block == LS_NO_VALUE) return LS_OK;
     const ls_attributes *part = &op->attributes;
     ls_dimension size = ls_fixed(part->elements);
+    if (part->elements == 0 && ls_value_of(program, block)->layout == LS_LAYOUT_RUN) return LS_OK;
     LS_TRY(ls_check_vector(program, op, block, size, error));
     if (run != LS_NO_VALUE && block != LS_NO_VALUE) {
         const ls_value *value = ls_value_of(program, run);
@@ -34,7 +35,8 @@ static ls_cost copy_cost(const ls_program *program, const ls_op *op, const ls_ex
     return (ls_cost){0, 8.0 * (double)op->attributes.elements * runs};
 }
 
-/* Inputs: runs. Outputs: a block of each, there after the await that has it. */
+/* Inputs: runs. Outputs: a block of each, there after the await that has it; or, without elements,
+ * what the rank owns of parameters that follow each other (ls_layout_run_part). */
 static ls_status fetch_check(const ls_program *program, const ls_op *op, ls_error *error)
 {
     for (int i = 0; i < RUNS; i++)

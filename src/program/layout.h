@@ -42,6 +42,9 @@ void ls_layout_positions(const ls_program *program, int rank, int64_t *positions
 /* The elements of `parameter` that lie in elements [first, first + count) of the rank's runs. */
 ls_range ls_layout_part(const ls_program *program, ls_value_id parameter, int rank, int64_t first,
                         int64_t count);
+/* Of a run of LS_ROLE_OFFLOAD, which stands for parameters that follow each other: the elements of
+ * the rank's run of all units that it holds, whole blocks. */
+ls_range ls_layout_run_part(const ls_program *program, ls_value_id run, int rank);
 int64_t ls_layout_home_elements(const ls_program *program); /* of the largest: whole blocks */
 
 /* Rows of a table of which one rank owns at least a part, at most. */

@@ -2,10 +2,11 @@
 
 #include "base/alloc.h"
 #include "program/layout.h"
+#include "strategies/offload.h"
 #include "strategies/strategy.h"
 
 /* Runs that an update may use, and blocks of each that are on the device at once. */
-enum { RUNS = 2, AHEAD = 2 };
+enum { PARAMETERS, FIRST_MOMENTS, SECOND_MOMENTS, RUNS, AHEAD = 2 };
 
 /* Which blocks of the runs hold elements of an update's parameter, on one rank or another. */
 typedef struct span {
@@ -19,20 +20,13 @@ typedef struct rewrite {
     const ls_offload_options *options;
     ls_op *ops;
     int32_t op_count;
-    int32_t next; /* first op of the old list that is not done */
-    ls_value_id runs[RUNS];
-    int run_count;
-    int64_t elements; /* of a run */
-    span *spans;      /* [ops of the old list] of the updates that use runs; last < first: others */
+    int32_t next;           /* first op of the old list that is not done */
+    ls_value_id runs[RUNS]; /* LS_NO_VALUE: it is on the device */
+    int64_t elements;       /* of a run */
+    span *spans; /* [ops of the old list] of the updates that use runs; last < first: others */
     ls_value_id (*blocks)[RUNS];
     int32_t block_count, fetched;
 } rewrite;
-
-static int64_t elements_of(const ls_program *program, ls_value_id id)
-{
-    static const ls_extents fixed = {{1}};
-    return ls_value_elements(ls_value_of(program, id), &fixed);
-}
 
 static ls_status new_value(rewrite *r, ls_value_id *out, ls_space space, int64_t elements,
                            ls_error *error, const char *name)
@@ -47,30 +41,51 @@ static ls_status new_value(rewrite *r, ls_value_id *out, ls_space space, int64_t
     return ls_program_value(r->program, out, value, error, "%s", name);
 }
 
-/* Moments in the order in which an update has them become parts of the runs. */
-static void move_moments(rewrite *r)
+static ls_space space_of(const rewrite *r, int run)
 {
-    for (int32_t i = 0; i < r->program->op_count; i++) {
-        const ls_op *op = &r->program->ops[i];
-        for (int in = 0, run = 0; op->kind == LS_OP_ADAMW && in < LS_MAX_INPUTS; in++) {
-            if (op->inputs[in] == LS_NO_VALUE) continue;
-            ls_value *value = &r->program->values[op->inputs[in]];
-            if (value->role != LS_ROLE_OPTIMIZER_STATE) continue;
-            value->space = r->options->optimizer;
-            value->home = r->runs[run++];
-        }
+    return run == PARAMETERS ? r->options->parameters : r->options->optimizer;
+}
+
+static void move(rewrite *r, ls_value_id id, int run)
+{
+    r->program->values[id].space = space_of(r, run);
+    r->program->values[id].home = r->runs[run];
+}
+
+/* An update has the first moment before the second. */
+static void move_values(rewrite *r)
+{
+    const ls_program *program = r->program;
+    for (ls_value_id id = 0; id < program->value_count; id++)
+        if (r->runs[PARAMETERS] != LS_NO_VALUE &&
+            ls_value_of(program, id)->role == LS_ROLE_PARAMETER)
+            move(r, id, PARAMETERS);
+    for (int32_t i = 0; r->runs[FIRST_MOMENTS] != LS_NO_VALUE && i < program->op_count; i++) {
+        const ls_op *op = &program->ops[i];
+        for (int in = 0, run = FIRST_MOMENTS; op->kind == LS_OP_ADAMW && in < LS_MAX_INPUTS; in++)
+            if (op->inputs[in] != LS_NO_VALUE &&
+                ls_value_of(program, op->inputs[in])->role == LS_ROLE_OPTIMIZER_STATE)
+                move(r, op->inputs[in], run++);
     }
 }
 
 static ls_status make_runs(rewrite *r, ls_error *error)
 {
-    static const char *const names[RUNS] = {"first_moments", "second_moments"};
+    static const char *const names[RUNS] = {"parameters", "first_moments", "second_moments"};
     r->elements = ls_layout_home_elements(r->program);
-    for (; r->run_count < RUNS; r->run_count++)
-        LS_TRY(new_value(r, &r->runs[r->run_count], r->options->optimizer, r->elements, error,
-                         names[r->run_count]));
-    move_moments(r);
+    for (int run = 0; run < RUNS; run++) {
+        r->runs[run] = LS_NO_VALUE;
+        if (space_of(r, run) == LS_SPACE_DEVICE) continue;
+        LS_TRY(new_value(r, &r->runs[run], space_of(r, run), r->elements, error, names[run]));
+    }
+    move_values(r);
     return LS_OK;
+}
+
+static int64_t block_elements(const rewrite *r, int32_t block)
+{
+    int64_t size = r->options->block_elements, left = r->elements - block * size;
+    return left < size ? left : size;
 }
 
 static ls_status make_blocks(rewrite *r, ls_error *error)
@@ -79,13 +94,13 @@ static ls_status make_blocks(rewrite *r, ls_error *error)
     r->block_count = (int32_t)((r->elements + size - 1) / size);
     LS_TRY(LS_NEW(r->blocks, r->block_count + 1, "offload", error));
     for (int32_t k = 0; k < r->block_count; k++) {
-        int64_t left = r->elements - k * size;
-        for (int run = 0; run < r->run_count; run++) {
+        for (int run = 0; run < RUNS; run++) {
             char name[64];
+            if (r->runs[run] == LS_NO_VALUE) continue;
             snprintf(name, sizeof name, "%s.block.%d", ls_value_of(r->program, r->runs[run])->name,
                      (int)k);
-            LS_TRY(new_value(r, &r->blocks[k][run], LS_SPACE_DEVICE, left < size ? left : size,
-                             error, name));
+            LS_TRY(new_value(r, &r->blocks[k][run], LS_SPACE_DEVICE, block_elements(r, k), error,
+                             name));
         }
     }
     return LS_OK;
@@ -95,7 +110,7 @@ static ls_status make_blocks(rewrite *r, ls_error *error)
 static int run_of(const rewrite *r, ls_value_id id)
 {
     if (id == LS_NO_VALUE || !ls_value_is_offloaded(ls_value_of(r->program, id))) return -1;
-    for (int run = 0; run < r->run_count; run++)
+    for (int run = 0; run < RUNS; run++)
         if (ls_value_of(r->program, id)->home == r->runs[run]) return run;
     return -1;
 }
@@ -144,13 +159,15 @@ static ls_status append_copy(rewrite *r, ls_op_kind kind, int32_t block, ls_erro
     LS_TRY(ls_arena_text(&r->program->arena, &op.name, error, "block.%d", (int)block));
     if (kind != LS_OP_AWAIT) {
         op.attributes.first_element = block * r->options->block_elements;
-        op.attributes.elements = elements_of(r->program, r->blocks[block][0]);
+        op.attributes.elements = block_elements(r, block);
     }
-    for (int run = 0; run < r->run_count; run++) {
+    for (int run = 0, at = 0; run < RUNS; run++) {
+        if (r->runs[run] == LS_NO_VALUE) continue;
         ls_value_id made = r->blocks[block][run];
-        op.inputs[run] = kind == LS_OP_FETCH ? r->runs[run] : made;
-        if (kind == LS_OP_FETCH) op.outputs[run] = made;
-        if (kind == LS_OP_STORE) op.outputs[run] = op.inputs[LS_MAX_OUTPUTS + run] = r->runs[run];
+        op.inputs[at] = kind == LS_OP_FETCH ? r->runs[run] : made;
+        if (kind == LS_OP_FETCH) op.outputs[at] = made;
+        if (kind == LS_OP_STORE) op.outputs[at] = op.inputs[LS_MAX_OUTPUTS + at] = r->runs[run];
+        at++;
     }
     r->ops[r->op_count++] = op;
     return LS_OK;
@@ -173,7 +190,7 @@ static void append_part(rewrite *r, const ls_op *whole, int32_t block)
         if (run_of(r, whole->outputs[out]) >= 0)
             part.outputs[out] = r->blocks[block][run_of(r, whole->outputs[out])];
     part.attributes.first_element = block * r->options->block_elements;
-    part.attributes.elements = elements_of(r->program, r->blocks[block][0]);
+    part.attributes.elements = block_elements(r, block);
     r->ops[r->op_count++] = part;
 }
 
@@ -221,21 +238,29 @@ static ls_status new_ops(rewrite *r, size_t *capacity, ls_error *error)
     return LS_NEW(r->ops, *capacity, "program ops", error);
 }
 
+static ls_status rewrite_update(rewrite *r, ls_error *error)
+{
+    size_t capacity;
+    LS_TRY(make_blocks(r, error));
+    LS_TRY(find_spans(r, error));
+    LS_TRY(new_ops(r, &capacity, error));
+    LS_TRY(rewrite_ops(r, error));
+    ls_op *former = r->program->ops;
+    r->program->ops = r->ops;
+    r->program->op_count = r->op_count;
+    r->program->op_capacity = capacity;
+    r->ops = former;
+    return LS_OK;
+}
+
 ls_status ls_offload_state(ls_program *program, const ls_offload_options *options, ls_error *error)
 {
     rewrite r = {.program = program, .options = options};
-    size_t capacity;
     ls_status status;
     LS_TRY_GOTO(status, make_runs(&r, error), done);
-    LS_TRY_GOTO(status, make_blocks(&r, error), done);
-    LS_TRY_GOTO(status, find_spans(&r, error), done);
-    LS_TRY_GOTO(status, new_ops(&r, &capacity, error), done);
-    LS_TRY_GOTO(status, rewrite_ops(&r, error), done);
-    ls_op *former = program->ops;
-    program->ops = r.ops;
-    program->op_count = r.op_count;
-    program->op_capacity = capacity;
-    r.ops = former;
+    if (r.runs[PARAMETERS] != LS_NO_VALUE)
+        LS_TRY_GOTO(status, ls_offload_gathers(program, r.runs[PARAMETERS], error), done);
+    if (program->training) status = rewrite_update(&r, error);
 done:
     ls_free(r.blocks);
     ls_free(r.spans);

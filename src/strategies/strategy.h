@@ -69,16 +69,20 @@ ls_status ls_zero(ls_program *program, const ls_zero_options *options,
                   ls_error *error) LS_MUST_CHECK;
 
 typedef struct ls_offload_options {
-    ls_space optimizer; /* of the moments: LS_SPACE_DEVICE, LS_SPACE_HOST_MEMORY, LS_SPACE_FILE */
-    int64_t block_elements; /* of each moment at a time: a multiple of 1,024, a file's page */
+    /* LS_SPACE_DEVICE, LS_SPACE_HOST_MEMORY or LS_SPACE_FILE: of the moments, and of parameters
+     * that ls_zero has divided. */
+    ls_space optimizer, parameters;
+    int64_t block_elements; /* of each of them at a time: a multiple of 1,024, a file's page */
 } ls_offload_options;
 
-/* The optimizer's moments lie elsewhere and come to the device in blocks (Ren et al. 2021,
- * "ZeRO-Offload"; Rajbhandari et al. 2021, "ZeRO-Infinity"). The first ones become one run, the
- * second ones another, each rank's own elements in the order of program/layout.h; an update is cut
- * where a block ends. Two blocks of each run are on the device: while one is updated the former
- * goes back and the next one comes, from the runs' end to their beginning, which is about the order
- * of the backward pass and so that of gathers. Runs after all other rewrites. */
+/* The optimizer's moments, or the parameters too, lie elsewhere and come to the device in blocks
+ * (Ren et al. 2021, "ZeRO-Offload"; Rajbhandari et al. 2021, "ZeRO-Infinity"). The first moments
+ * become one run, the second ones another, each rank's own elements in the order of
+ * program/layout.h; an update is cut where a block ends. Two blocks of each run are on the device:
+ * while one is updated the former goes back and the next one comes, from the runs' end to their
+ * beginning, which is about the order of the backward pass and so that of gathers. Parameters are a
+ * third run; in the pass each rank fetches what it owns of a unit before the unit is gathered. Runs
+ * after all other rewrites. */
 ls_status ls_offload_state(ls_program *program, const ls_offload_options *options,
                            ls_error *error) LS_MUST_CHECK;
 

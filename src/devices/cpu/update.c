@@ -189,7 +189,7 @@ void ls_cpu_ADAMW(ls_device *device, const ls_op_call *call)
         .clip_factor = scalar(call, 7),
     };
     if (touched) {
-        work.hidden = ls_size(call, &call->inputs[0], 1);
+        work.hidden = ls_size(call, &call->inputs[1], call->inputs[1].value->rank - 1);
         work.sparse = sparse_of(&call->inputs[1], touched, work.hidden);
         ls_cpu_run_ranges(work.cpu, count, UPDATE_GRAIN, update_rows, &work);
     } else {
