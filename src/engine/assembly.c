@@ -44,7 +44,10 @@ static ls_status find_sharding(ls_assembly *assembly, const ls_assembly_options 
     if (!options->training) shard.optimizer_state = shard.gradients = false;
     bool together = options->training || shard.parameters;
     assembly->ranks = together && options->ranks > 1 ? options->ranks : 1;
-    if (assembly->ranks > 1) assembly->shard = shard;
+    /* One rank owns everything: there is nothing to divide, unless its part lies elsewhere. */
+    if (assembly->ranks > 1 || options->offload.parameters != LS_SPACE_DEVICE)
+        assembly->shard = shard;
+    assembly->collective = assembly->ranks > 1 || assembly->shard.parameters;
     return LS_OK;
 }
 
@@ -98,7 +101,7 @@ static tree_sizes size_gradients(ls_assembly *assembly, const ls_assembly_option
     int64_t pass =
         assembly->shard.gradients ? ls_assembly_pass_leaves(assembly, options->leaf_size) : leaves;
     tree_sizes sizes = {1, 1, 1};
-    for (int64_t total = assembly->ranks > 1 ? 1 : leaves; total <= leaves; total++)
+    for (int64_t total = assembly->collective ? 1 : leaves; total <= leaves; total++)
         if (assembly->shard.gradients)
             size_together(&sizes, assembly, pass, total, total == leaves);
         else
@@ -121,7 +124,7 @@ static ls_status spread(ls_assembly *assembly, const ls_assembly_options *option
                         ls_error *error)
 {
     int64_t bucket = options->bucket_bytes, first = least(bucket, FIRST_BUCKET_BYTES);
-    if (assembly->ranks == 1) return LS_OK;
+    if (!assembly->collective) return LS_OK;
     if (assembly->shard.optimizer_state || assembly->shard.parameters) {
         ls_zero_options zero = {.shard = assembly->shard,
                                 .ranks = assembly->ranks,

@@ -35,6 +35,7 @@ typedef struct ls_assembly {
     int64_t samples_per_pass, token_capacity; /* of a pass */
     int64_t step_token_capacity;              /* of a step or a batch, over all ranks */
     int ranks;                                /* that run the program together */
+    bool collective;                          /* it has collectives, if only of one rank */
     ls_sharding shard;                        /* what is divided among them */
     int32_t root_capacity; /* at least the roots that any batch has over all ranks */
 } ls_assembly;

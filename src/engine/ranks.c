@@ -36,7 +36,7 @@ static ls_status connect(void *context, int rank, ls_error *error)
     ls_ranks *ranks = context;
     ls_comm *comm = ls_rank_group_comm(ranks->group, rank);
     LS_TRY(ls_trainer_connect(ranks->trainers[rank], comm, error));
-    if (ranks->programs->evaluation.ranks == 1) return LS_OK;
+    if (!ranks->programs->evaluation.collective) return LS_OK;
     return ls_evaluator_connect(ranks->evaluators[rank], comm, error);
 }
 
@@ -71,7 +71,7 @@ ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options, ls_error
     LS_TRY_GOTO(status, new_group(ranks, options, error), fail);
     for (int rank = 0; rank < options->count; rank++)
         LS_TRY_GOTO(status, new_rank(ranks, options, rank, error), fail);
-    if (options->count > 1)
+    if (options->programs->training.collective)
         LS_TRY_GOTO(status, ls_rank_group_run(ranks->group, connect, ranks, error), fail);
     *out = ranks;
     return LS_OK;
