@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/settings_table.h"
+#include "api/strategy.h"
 #include "base/names.h"
 #include "base/numbers.h"
 
@@ -37,7 +38,10 @@ static const struct choice {
     const char *name, *noun;
     const char *known[8];
 } choices[] = {
-    {"strategy", "strategies", {"single", "ddp"}},
+    {"strategy", "strategies", {"single", "ddp", "zero1", "zero2", "zero3"}},
+    {"recompute", "ways", {"none", "layer", "attention"}},
+    {"offload-optimizer", "places", {"none", "host", "disk"}},
+    {"offload-parameters", "places", {"none", "host", "disk"}},
     {"optimizer", "optimizers", {"adamw", "adam"}},
     {"lr-scheduler-type",
      "schedules",
@@ -103,17 +107,21 @@ static bool in_range(int row, double value)
 
 static ls_status check_choice(int row, const char *value, ls_error *error)
 {
+    /* What stands behind a + is no part of the name. */
+    size_t length = strcspn(value, "+");
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         const struct choice *choice = &choices[i];
         if (strcmp(choice->name, settings[row].name) != 0) continue;
         char list[160] = "";
+        if (strcmp(choice->name, "strategy") != 0) length = strlen(value);
         for (size_t k = 0; choice->known[k]; k++) {
-            if (strcmp(choice->known[k], value) == 0) return LS_OK;
+            const char *known = choice->known[k];
+            if (strlen(known) == length && memcmp(known, value, length) == 0) return LS_OK;
             size_t used = strlen(list);
             snprintf(list + used, sizeof list - used, "%s%s", k ? ", " : "", choice->known[k]);
         }
-        return ls_fail(error, LS_USAGE, "--%s: '%s' is not built yet: known %s are %s",
-                       choice->name, value, choice->noun, list);
+        return ls_fail(error, LS_USAGE, "--%s: '%.*s' is not built yet: known %s are %s",
+                       choice->name, (int)length, value, choice->noun, list);
     }
     return LS_OK;
 }
@@ -178,7 +186,10 @@ static ls_status check_combinations(const ls_options *options, unsigned command,
     if ((command & RUN) && options->max_steps == 0)
         return ls_fail(error, LS_USAGE,
                        "--max-steps: 0 steps train nothing; -1 is as many as the epochs have");
-    if ((command & RUN) && strcmp(options->strategy, "single") == 0 && options->devices > 1)
+    if (!(command & RUN)) return LS_OK;
+    ls_strategy strategy;
+    LS_TRY(ls_strategy_of(&strategy, options, command != LS_COMMAND_PLAN, error));
+    if (strcmp(strategy.name, "single") == 0 && options->devices > 1)
         return ls_fail(error, LS_USAGE,
                        "--devices: %" PRId64 " devices with --strategy single, which runs on one",
                        options->devices);

@@ -15,6 +15,17 @@ expect 0 "${train[@]}" --output single --strategy ddp --devices 2 --samples-per-
 cmp single/model.safetensors out/model.safetensors || fail "passes of 3 samples train another model"
 rm -r out
 
+# So do activations that are made again instead of being kept.
+for layers in "--strategy ddp+recompute --devices 2" "--recompute attention --samples-per-pass 6"; do
+    # shellcheck disable=SC2086
+    expect 0 "${train[@]}" --output out $layers
+    cmp single/model.safetensors out/model.safetensors || fail "$layers trains another model"
+done
+says out/run.json '"recompute": {"value": "attention"'
+expect 2 "$LOCKSTEP" plan --model model --strategy ddp+recompute --recompute none
+says err.txt "--strategy ddp+recompute" "--recompute none" "contradict"
+rm -r out
+
 # More devices than cores take turns, and say so.
 expect 0 "$LOCKSTEP" train --model model --train train.tsv --output out --max-steps 1 --strategy ddp --devices 2 \
     --threads "$(nproc)" --quiet

@@ -105,10 +105,11 @@ static void the_list_of_roots_is_what_ranks_hold(void **state)
     for (int64_t total = 1; total <= 40; total++) {
         for (int ranks = 1; ranks <= 16; ranks++) {
             ls_tree_root listed[256], none;
-            int count = ls_tree_roots(total, ranks, listed, 256), at = 0;
+            int count = ls_tree_roots((ls_tree_range){0, total, total}, ranks, listed, 256), at = 0;
             int64_t next_leaf = 0;
             assert_in_range(count, 1, 256);
-            assert_int_equal(ls_tree_roots(total, ranks, &none, 0), count);
+            assert_int_equal(ls_tree_roots((ls_tree_range){0, total, total}, ranks, &none, 0),
+                             count);
             for (int rank = 0; rank < ranks; rank++) {
                 ls_tree_range range = ls_tree_rank_range(total, ranks, rank);
                 ls_tree_stack stack = {0};

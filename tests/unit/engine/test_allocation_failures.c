@@ -194,13 +194,37 @@ static ls_status train_distilbert(ls_error *error)
 static ls_status train_parallel(ls_error *error)
 {
     ls_options options = tiny_options("tiny-distilbert", train, output);
-    options.strategy = "ddp";
+    options.strategy = "ddp+recompute";
     options.devices = 3;
     options.max_steps = 1;
     options.threads = 1;
     options.test = train;
     options.samples_per_pass = 3;
     return ls_train(&options, NULL, NULL, NULL, error);
+}
+
+/* Moments in files, or in host memory. */
+static ls_status train_offloaded(const char *place, ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", train, output);
+    options.strategy = "ddp+recompute";
+    options.devices = 2;
+    options.max_steps = 2;
+    options.threads = 1;
+    options.offload_optimizer = place;
+    options.offload_path = strcmp(place, "disk") == 0 ? folder : NULL;
+    options.offload_block_size = 16384;
+    return ls_train(&options, NULL, NULL, NULL, error);
+}
+
+static ls_status train_from_disk(ls_error *error)
+{
+    return train_offloaded("disk", error);
+}
+
+static ls_status train_from_host(ls_error *error)
+{
+    return train_offloaded("host", error);
 }
 
 static ls_status plan(ls_error *error)
@@ -283,6 +307,13 @@ static void data_parallel_survives(void **state)
     fail_each(train_parallel, check_output);
 }
 
+static void offload_survives(void **state)
+{
+    (void)state;
+    fail_each(train_from_disk, check_output);
+    fail_each(train_from_host, check_output);
+}
+
 static void planning_survives(void **state)
 {
     (void)state;
@@ -307,9 +338,9 @@ static void looking_survives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(training_survives), cmocka_unit_test(data_parallel_survives),
-        cmocka_unit_test(planning_survives), cmocka_unit_test(inference_survives),
-        cmocka_unit_test(looking_survives),
+        cmocka_unit_test(training_survives),  cmocka_unit_test(data_parallel_survives),
+        cmocka_unit_test(offload_survives),   cmocka_unit_test(planning_survives),
+        cmocka_unit_test(inference_survives), cmocka_unit_test(looking_survives),
     };
     return cmocka_run_group_tests_name("engine/allocation_failures", tests, setup, teardown);
 }

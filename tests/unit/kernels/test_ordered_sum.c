@@ -63,11 +63,17 @@ static void check_sum(const ls_kernels *set, const char *name, const sum_case *c
         assert_true(tree_sum(&wanted[e], leaves, c->total, 0, 4, e));
     int count = sources_of(c, leaves, sources, merges);
     float *apart = operand(MOST_SOURCES, c->elements, 0.0f, 0);
-    set->ordered_sum(apart, sources, merges, count, c->elements);
+    ls_ordered_sum sum = {.slots = apart,
+                          .count = count,
+                          .sources = sources,
+                          .merges = merges,
+                          .elements = c->elements};
+    set->ordered_sum(&sum);
     check_bits("apart", name, c->elements, apart, wanted, c->elements);
     /* Into one of the sources, as the owner of a slice does; which one, by turns. */
     float *in_place = (float *)(uintptr_t)sources[c->elements % count];
-    set->ordered_sum(in_place, sources, merges, count, c->elements);
+    sum.slots = in_place;
+    set->ordered_sum(&sum);
     check_bits("in place", name, c->elements, in_place, wanted, c->elements);
 }
 
@@ -99,7 +105,7 @@ static void no_elements_write_nothing(void **state)
         if (!set) continue;
         const float value = 1.0f, *sources[] = {&value};
         const uint8_t merges[] = {0};
-        set->ordered_sum(NULL, sources, merges, 1, 0);
+        set->ordered_sum(&(ls_ordered_sum){.count = 1, .sources = sources, .merges = merges});
     }
 }
 
