@@ -10,7 +10,7 @@ struct ls_trainer {
     ls_executor *executor;
     ls_feeder *feeder;
     ls_exchange *exchange; /* with several ranks */
-    float *loss_slots;     /* [gradient slots] */
+    float *loss_slots;     /* of the step's loss; the first one is the sum */
 };
 
 ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls_error *error)
@@ -28,9 +28,8 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls
                                     .poison = options->poison};
     LS_TRY_GOTO(status, ls_executor_new(&trainer->executor, &executor, error), fail);
     LS_TRY_GOTO(status, ls_feeder_new(&trainer->feeder, assembly, trainer->executor, error), fail);
-    LS_TRY_GOTO(status,
-                LS_NEW(trainer->loss_slots, assembly->program->gradient_slots, "loss", error),
-                fail);
+    const ls_value *loss = ls_value_of(assembly->program, assembly->model.results.loss);
+    LS_TRY_GOTO(status, LS_NEW(trainer->loss_slots, loss->shape[0].constant, "loss", error), fail);
     *out = trainer;
     return LS_OK;
 fail:
