@@ -10,7 +10,7 @@ struct ls_trainer {
     ls_executor *executor;
     ls_feeder *feeder;
     ls_exchange *exchange; /* with several ranks */
-    float *loss_slots;     /* [gradient slots] */
+    float *loss_slots;     /* of the step's loss; the first one is the sum */
 };
 
 ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls_error *error)
@@ -29,9 +29,8 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls
                                     .poison = options->poison};
     LS_TRY_GOTO(status, ls_executor_new(&trainer->executor, &executor, error), fail);
     LS_TRY_GOTO(status, ls_feeder_new(&trainer->feeder, assembly, trainer->executor, error), fail);
-    LS_TRY_GOTO(status,
-                LS_NEW(trainer->loss_slots, assembly->program->gradient_slots, "loss", error),
-                fail);
+    const ls_value *loss = ls_value_of(assembly->program, assembly->model.results.loss);
+    LS_TRY_GOTO(status, LS_NEW(trainer->loss_slots, loss->shape[0].constant, "loss", error), fail);
     *out = trainer;
     return LS_OK;
 fail:
@@ -131,12 +130,12 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
 {
     static const ls_extents fixed = {{1}};
     const ls_assembly *assembly = trainer->options.assembly;
-    ls_offload *offload = ls_executor_offload(trainer->executor);
     result->learning_rate = ls_schedule_rate(&trainer->options.schedule, step - 1);
     write_step_inputs(trainer, step, batch->samples, result->learning_rate);
     LS_TRY(run_passes(trainer, batch, error));
+    LS_TRY(ls_executor_check(trainer->executor, error)); /* before others get to see what it made */
     ls_executor_run(trainer->executor, LS_RUN_UPDATE, &fixed);
-    if (offload) LS_TRY(ls_offload_check(offload, error));
+    LS_TRY(ls_executor_check(trainer->executor, error));
     if (assembly->shard.optimizer_state) LS_TRY(finish_exchange(trainer, error));
     ls_executor_read(trainer->executor, assembly->model.results.loss, trainer->loss_slots, &fixed);
     result->loss = (double)trainer->loss_slots[0] / batch->samples;
