@@ -229,6 +229,11 @@ ls_offload *ls_executor_offload(const ls_executor *executor)
     return executor->offload;
 }
 
+ls_status ls_executor_check(const ls_executor *executor, ls_error *error)
+{
+    return executor->offload ? ls_offload_check(executor->offload, error) : LS_OK;
+}
+
 void *ls_executor_arena(const ls_executor *executor, ls_plan_arena arena)
 {
     return executor->arenas[arena];

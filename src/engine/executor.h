@@ -45,6 +45,8 @@ const void *ls_executor_bound(const ls_executor *executor, ls_value_id value);
 
 /* What is not on the device, NULL if everything is. */
 ls_offload *ls_executor_offload(const ls_executor *executor);
+/* The first failure of a copy so far: what the ops after it have computed is worth nothing. */
+ls_status ls_executor_check(const ls_executor *executor, ls_error *error) LS_MUST_CHECK;
 
 /* Copy whole values between host and device, at the given pass's sizes. */
 void ls_executor_write(ls_executor *executor, ls_value_id value, const void *from,

@@ -11,7 +11,7 @@ struct ls_trainer {
     ls_executor *executor;
     ls_feeder *feeder;
     ls_exchange *exchange; /* with several ranks */
-    float *loss_slots;     /* [gradient slots] */
+    float *loss_slots;     /* of the step's loss; the first one is the sum */
     double update_flops;
     ls_trainer_tracks tracks;
 };
@@ -32,9 +32,8 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls
                                     .poison = options->poison};
     LS_TRY_GOTO(status, ls_executor_new(&trainer->executor, &executor, error), fail);
     LS_TRY_GOTO(status, ls_feeder_new(&trainer->feeder, assembly, trainer->executor, error), fail);
-    LS_TRY_GOTO(status,
-                LS_NEW(trainer->loss_slots, assembly->program->gradient_slots, "loss", error),
-                fail);
+    const ls_value *loss = ls_value_of(assembly->program, assembly->model.results.loss);
+    LS_TRY_GOTO(status, LS_NEW(trainer->loss_slots, loss->shape[0].constant, "loss", error), fail);
     static const ls_extents fixed = {{1}};
     trainer->update_flops = ls_executor_flops(trainer->executor, LS_RUN_UPDATE, &fixed);
     *out = trainer;
@@ -195,16 +194,16 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
     const ls_assembly *assembly = trainer->options.assembly;
     double border = ls_seconds();
     *result = (ls_step_result){.begin = border, .flops = trainer->update_flops};
-    ls_offload *offload = ls_executor_offload(trainer->executor);
     result->learning_rate = ls_schedule_rate(&trainer->options.schedule, step - 1);
     write_step_inputs(trainer, step, batch->samples, result->learning_rate);
     LS_TRY(run_passes(trainer, batch, &border, result, error));
+    LS_TRY(ls_executor_check(trainer->executor, error)); /* before others get to see what it made */
     ls_executor_run(trainer->executor, LS_RUN_UPDATE, &fixed);
     ls_run_times run = ls_executor_times(trainer->executor);
     close_part(&border, &result->times.optimizer);
     result->times.optimizer -= run.exchange_before + run.exchange_after;
     result->times.exchange += run.exchange_before + run.exchange_after;
-    if (offload) LS_TRY(ls_offload_check(offload, error));
+    LS_TRY(ls_executor_check(trainer->executor, error));
     if (assembly->shard.optimizer_state) LS_TRY(finish_exchanges(trainer, &border, result, error));
     ls_executor_read(trainer->executor, assembly->model.results.loss, trainer->loss_slots, &fixed);
     result->loss = without_sign((double)trainer->loss_slots[0] / batch->samples);

@@ -37,11 +37,13 @@ static int32_t first_update(const ls_program *program)
 
 /* --- buckets ---------------------------------------------------------------------------------- */
 
+/* Of a gather what arrives counts, of an exchange one partial sum. */
 static void add(zero *z, ls_value_id value, ls_value_id result)
 {
+    ls_value_id counted = has_role(z, value, LS_ROLE_PARAMETER) ? result : value;
     z->values[z->count] = value;
     z->results[z->count++] = result;
-    if (!has_role(z, value, LS_ROLE_SCALAR)) z->bytes += ls_rewrite_bytes(z->program, value);
+    if (!has_role(z, value, LS_ROLE_SCALAR)) z->bytes += ls_rewrite_bytes(z->program, counted);
 }
 
 /* Close the bucket and put in its collective. */
@@ -257,7 +259,6 @@ static ls_status new_gathered(zero *z, ls_value_id parameter, int32_t visit_inde
 {
     ls_value made = *value_of(z, parameter);
     made.role = LS_ROLE_COMMUNICATION;
-    made.parameter = parameter;
     if (made.row_sparse) {
         if (backward) return LS_OK;
         made.shape[0] = value_of(z, made.touched)->shape[0];

@@ -2,7 +2,7 @@
  * layout; memory as planned; and what goes wrong is said and leaves nothing.
  *
  * LOCKSTEP_TEST_LONG=1 runs every combination. */
-#include "tiny_engine.h"
+#include "tiny_ranks.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 
-enum { ROWS = 102, BATCH = 32, STEPS = 12, PAGE_BYTES = 4096 };
+enum { ROWS = 102, BATCH = 32, STEPS = 8, PAGE_BYTES = 4096 };
 
 static char *folder, *disk;
 static const char *train;
@@ -67,6 +67,9 @@ static void check(const ls_options *options, const tiny_outcome *wanted, const c
 {
     tiny_outcome got = tiny_run(options, folder);
     const ls_train_report *report = &got.report;
+    const char *optimizer = options->offload_optimizer, *parameters = options->offload_parameters;
+    bool host = optimizer[0] == 'h' || (parameters && parameters[0] == 'h');
+    bool file = optimizer[0] == 'd' || (parameters && parameters[0] == 'd');
     tiny_check_same(&got, wanted, what, options->devices);
     if (report->planned_bytes != report->measured_bytes ||
         report->planned_host_bytes != report->measured_host_bytes ||
@@ -75,33 +78,40 @@ static void check(const ls_options *options, const tiny_outcome *wanted, const c
                  (long long)report->planned_bytes, (long long)report->planned_host_bytes,
                  (long long)report->planned_file_bytes, (long long)report->measured_bytes,
                  (long long)report->measured_host_bytes, (long long)report->measured_file_bytes);
-    assert_int_equal(report->planned_host_bytes > 0, options->offload_optimizer[0] == 'h');
-    assert_int_equal(report->planned_file_bytes > 0, options->offload_optimizer[0] == 'd');
+    assert_int_equal(report->planned_host_bytes > 0, host);
+    assert_int_equal(report->planned_file_bytes > 0, file);
     assert_int_equal(entries(disk), 0);
 }
 
+/* Where the moments are, where the parameters are (with zero3), and everything else. */
 static void layouts_do_not_matter(void **state)
 {
     (void)state;
     static const char *const models[] = {"tiny-bert", "tiny-distilbert"};
     static const char *const places[] = {"none", "host", "disk"};
     static const char *const recompute[] = {"none", "layer", "attention"};
+    static const char *const strategies[] = {"ddp", "zero1", "zero2", "zero3", "zero3", "zero3"};
     bool all = getenv("LOCKSTEP_TEST_LONG") != NULL;
     for (size_t m = 0; m < 2; m++) {
         ls_options options = options_for(models[m]);
+        options.validation = train;
         tiny_outcome wanted = tiny_run(&options, folder);
-        for (int index = 0; index < 27; index++) {
-            int place = index % 3, devices = index / 3 % 3, way = index / 9;
-            /* Each two of the three settings in all their values, once. */
-            if (!all && (place + devices + way + (int)m) % 3) continue;
-            offload_to(&options, places[place]);
+        for (int index = 0; index < 162; index++) {
+            int place = index % 3, devices = index / 3 % 3, way = index / 9 % 3, s = index / 27;
+            /* Each two of the settings in all their values, about once. */
+            if (!all &&
+                ((place + devices + way + s) % 3 || (place + 2 * devices + s) % 2 != (int)m))
+                continue;
+            options.strategy = strategies[s];
+            options.offload_parameters = places[s < 3 ? 0 : s - 3];
+            options.offload_optimizer = places[place];
+            options.offload_path = place == 2 || s == 5 ? disk : NULL;
             options.recompute = recompute[way];
-            options.strategy = "ddp";
             options.devices = 1 + devices;
             options.threads = 1 + way % 2;
             options.offload_block_size = devices == 1 ? 5 * PAGE_BYTES : PAGE_BYTES;
-            options.samples_per_pass = way == 2 ? 3 : LS_SAMPLES_ALL;
-            check(&options, &wanted, places[place]);
+            options.samples_per_pass = way == 2 ? 4 : LS_SAMPLES_ALL;
+            check(&options, &wanted, strategies[s]);
         }
     }
 }
@@ -115,10 +125,20 @@ static void names_of_strategies_say_it_too(void **state)
     options.devices = 2;
     tiny_outcome got = tiny_run(&options, folder);
     tiny_check_same(&got, &wanted, "devices", 2);
-    assert_true(got.report.planned_host_bytes > 0);
+    int64_t moments = got.report.planned_host_bytes;
+    assert_true(moments > 0 && got.report.planned_file_bytes == 0);
+    /* Each device has its own. */
+    options.strategy = "zero2+offload";
+    assert_in_range(tiny_run(&options, folder).report.planned_host_bytes, moments / 2,
+                    moments * 3 / 4);
+    options.strategy = "zero3+offload";
+    got = tiny_run(&options, folder);
+    tiny_check_same(&got, &wanted, "zero3+offload, devices", 2);
+    assert_in_range(got.report.planned_host_bytes, moments * 3 / 4, moments);
     options.offload_optimizer = "disk";
     options.offload_path = disk;
-    assert_true(tiny_run(&options, folder).report.planned_file_bytes > 0);
+    got = tiny_run(&options, folder);
+    assert_true(got.report.planned_file_bytes > 0 && got.report.planned_host_bytes > 0);
 }
 
 /* From a page to one block for all. */
@@ -135,61 +155,60 @@ static void block_sizes_do_not_matter(void **state)
     }
 }
 
-/* --- the moments ------------------------------------------------------------------------------ */
+/* --- what is kept ----------------------------------------------------------------------------- */
 
-static void read_moment(tiny_engine *engine, ls_value_id id, float *into, int64_t count)
+static tiny_held state_after(const tiny_ranks_options *options)
 {
-    static const ls_extents fixed = {{1}};
-    ls_error error;
-    ls_executor *executor = ls_trainer_executor(engine->trainer);
-    if (!ls_executor_offload(executor)) {
-        ls_executor_read(executor, id, into, &fixed);
-        return;
-    }
-    /* In two pieces, of which the second begins anywhere. */
-    int64_t first = count / 3;
-    assert_ok(ls_offload_read(ls_executor_offload(executor), id, 0, first, into, &error), error);
-    assert_ok(ls_offload_read(ls_executor_offload(executor), id, first, count - first, into + first,
-                              &error),
-              error);
+    tiny_ranks r;
+    tiny_ranks_open(&r, options);
+    tiny_ranks_steps(&r, 3);
+    tiny_held held = tiny_ranks_held(&r);
+    tiny_ranks_close(&r);
+    return held;
 }
 
-static void moments_are_those_of_the_device(void **state)
+/* Parameters and moments, wherever they lie, with memory that is overwritten as soon as it is no
+ * longer in use. */
+static void what_is_kept_is_what_a_device_keeps(void **state)
 {
     (void)state;
-    static const ls_extents fixed = {{1}};
     static const ls_space spaces[] = {LS_SPACE_DEVICE, LS_SPACE_HOST_MEMORY, LS_SPACE_FILE};
-    static float moments[3][1 << 16];
-    int64_t count[3] = {0};
-    for (int i = 0; i < 3; i++) {
-        tiny_engine engine;
-        tiny_engine_open_offloaded(&engine, "tiny-bert", train, folder, 6, NULL,
-                                   (ls_offload_options){spaces[i], 3 * PAGE_BYTES / 4});
-        for (int64_t step = 1; step <= 3; step++)
-            tiny_engine_step(&engine, step);
-        const ls_program *program = engine.assembly.program;
-        for (ls_value_id id = 0; id < program->value_count; id++) {
-            const ls_value *value = ls_value_of(program, id);
-            if (value->role != LS_ROLE_OPTIMIZER_STATE) continue;
-            int64_t elements = ls_value_elements(value, &fixed);
-            assert_true(count[i] + elements <= 1 << 16);
-            read_moment(&engine, id, moments[i] + count[i], elements);
-            count[i] += elements;
-        }
-        tiny_engine_close(&engine);
-        assert_int_equal(count[i], count[0]);
-        assert_memory_equal(moments[i], moments[0], (size_t)count[0] * sizeof(float));
+    static const char *const strategies[] = {"ddp", "zero1", "zero2", "zero3"};
+    tiny_ranks_options options = {.rows = train,
+                                  .folder = folder,
+                                  .count = 1,
+                                  .batch_size = TINY_BATCH,
+                                  .samples_per_pass = LS_SAMPLES_ALL};
+    tiny_held wanted = state_after(&options);
+    assert_true(wanted.count > 10000);
+    for (int index = 0; index < 27; index++) {
+        int optimizer = index % 3, parameters = index / 3 % 3, count = 1 + index / 9;
+        bool divided = parameters > 0;
+        options.strategy = strategies[divided ? 3 : (optimizer + count) % 4];
+        options.count = count;
+        options.poison = true;
+        options.recompute = (ls_recompute_what)((optimizer + parameters + count) % 3);
+        options.samples_per_pass = index % 2 ? 4 : LS_SAMPLES_ALL;
+        options.offload = (ls_offload_options){.optimizer = spaces[optimizer],
+                                               .parameters = spaces[parameters],
+                                               .block_elements = 3 * PAGE_BYTES / 4};
+        tiny_held got = state_after(&options);
+        if (!tiny_same(&got, &wanted))
+            fail_msg("%s on %d: moments in %d, parameters in %d", options.strategy, count,
+                     optimizer, parameters);
+        free(got.elements);
     }
-    assert_true(count[0] > 10000);
-    assert_true(moments[0][0] != 0);
+    free(wanted.elements);
+    assert_int_equal(entries(disk), 0);
 }
 
 static void a_step_allocates_nothing(void **state)
 {
     (void)state;
     tiny_engine engine;
-    tiny_engine_open_offloaded(&engine, "tiny-bert", train, folder, 6, NULL,
-                               (ls_offload_options){LS_SPACE_FILE, PAGE_BYTES / 4});
+    tiny_engine_open_offloaded(
+        &engine, "tiny-bert", train, folder, 6, NULL,
+        (ls_offload_options){.optimizer = LS_SPACE_FILE, .block_elements = PAGE_BYTES / 4});
     tiny_engine_step(&engine, 1);
     tiny_engine_step(&engine, 2);
     uint64_t before = ls_allocation_count();
@@ -233,7 +252,10 @@ static void what_does_not_go_together_is_refused(void **state)
         const char *says[2];
     } refused[] = {
         {"ddp", "disk", NULL, NULL, 4096, {"--offload-optimizer disk", "--offload-path"}},
-        {"ddp", "host", NULL, "x", 4096, {"--offload-path x", "--offload-optimizer"}},
+        {"ddp", "host", NULL, "x", 4096, {"--offload-path x", "--offload-optimizer disk"}},
+        {"zero3", NULL, "disk", NULL, 4096, {"--offload-parameters disk", "--offload-path"}},
+        {"zero3+offload", NULL, "none", NULL, 4096, {"zero3+offload", "--offload-parameters none"}},
+        {"zero2", "host", "host", NULL, 4096, {"--offload-parameters host", "--strategy zero3"}},
         {"ddp", NULL, NULL, "x", 4096, {"--offload-path x", "--offload-optimizer"}},
         {"ddp+offload",
          "none",
@@ -307,21 +329,23 @@ static void a_disk_without_room_is_refused_at_the_start(void **state)
 /* From the third step on the file takes nothing beyond its first pages. */
 static void take_the_disk_away(void *context, const ls_step_report *report)
 {
-    if (report->step == 2) limit_files(100000, context);
+    if (report->step == 2) limit_files(20000, context);
 }
 
 static void a_disk_that_fails_ends_the_run_with_the_cause(void **state)
 {
     (void)state;
-    for (int devices = 1; devices <= 3; devices += 2) {
+    static const char *const strategies[] = {"ddp", "ddp", "zero3", "zero3"};
+    for (int i = 0; i < 4; i++) {
         struct rlimit former;
         ls_error error;
         ls_train_report report;
         ls_callbacks callbacks = {.context = &former, .step = take_the_disk_away};
         ls_options options = options_for("tiny-bert");
         offload_to(&options, "disk");
-        options.strategy = "ddp";
-        options.devices = devices;
+        if (i > 1) options.offload_parameters = "disk";
+        options.strategy = strategies[i];
+        options.devices = i % 2 ? 3 : 1;
         options.output = test_path(folder, "failing");
         signal(SIGXFSZ, SIG_IGN);
         ls_status status = ls_train(&options, &callbacks, NULL, &report, &error);
@@ -362,7 +386,7 @@ int main(void)
         cmocka_unit_test(layouts_do_not_matter),
         cmocka_unit_test(names_of_strategies_say_it_too),
         cmocka_unit_test(block_sizes_do_not_matter),
-        cmocka_unit_test(moments_are_those_of_the_device),
+        cmocka_unit_test(what_is_kept_is_what_a_device_keeps),
         cmocka_unit_test(a_step_allocates_nothing),
         cmocka_unit_test(a_budget_is_the_devices_alone),
         cmocka_unit_test(what_does_not_go_together_is_refused),
