@@ -14,6 +14,11 @@ typedef struct document {
     ls_text json;
 } document;
 
+static ls_status put_text(document *record, const char *value, ls_error *error)
+{
+    return ls_utf8_json(&record->json, value, error);
+}
+
 ls_status ls_setting_json(ls_text *json, const ls_setting *setting, const ls_options *options,
                           ls_error *error)
 {
@@ -42,7 +47,7 @@ static ls_status put_setting(document *record, const ls_setting *setting, const 
         LS_TRY(ls_setting_json(&record->json, setting, given, error));
     }
     LS_TRY(ls_text_print(&record->json, error, ", \"source\": "));
-    LS_TRY(ls_utf8_json(&record->json, ls_sources_get(sources, given, setting->name), error));
+    LS_TRY(put_text(record, ls_sources_get(sources, given, setting->name), error));
     return ls_text_append(&record->json, "}", 1, error);
 }
 
@@ -54,7 +59,7 @@ static ls_status put_texts(document *record, const ls_run_fact *fact, ls_error *
     LS_TRY(ls_text_append(&record->json, "[", 1, error));
     for (size_t i = 0; i < fact->count; i++) {
         if (i) LS_TRY(ls_text_append(&record->json, ", ", 2, error));
-        LS_TRY(ls_utf8_json(&record->json, fact->texts[i], error));
+        LS_TRY(put_text(record, fact->texts[i], error));
     }
     return ls_text_append(&record->json, "]", 1, error);
 }
@@ -62,15 +67,15 @@ static ls_status put_texts(document *record, const ls_run_fact *fact, ls_error *
 static ls_status put_fact(document *record, const ls_run_fact *fact, int depth, ls_error *error)
 {
     char digits[LS_NUMBER_BYTES];
-    LS_TRY(ls_utf8_json(&record->json, fact->key, error));
+    LS_TRY(put_text(record, fact->key, error));
     LS_TRY(ls_text_append(&record->json, ": ", 2, error));
     switch (fact->kind) {
     case LS_RUN_TEXT:
-        return ls_utf8_json(&record->json, fact->text, error);
+        return put_text(record, fact->text, error);
     case LS_RUN_INTEGER:
         return ls_text_print(&record->json, error, "%" PRId64, fact->integer);
     case LS_RUN_NUMBER:
-        if (fact->number - fact->number != 0) return ls_utf8_json(&record->json, NULL, error);
+        if (fact->number - fact->number != 0) return put_text(record, NULL, error);
         return ls_text_print(&record->json, error, "%s", ls_number_print(digits, fact->number));
     case LS_RUN_TEXTS:
         return put_texts(record, fact, error);
