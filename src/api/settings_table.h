@@ -89,17 +89,47 @@
     X("cosine-min-ratio", cosine_min_ratio, NUMBER, RUN, 0, "0.0001", 0, 1, \
       "warmup_cosine: the part of the learning rate to which it falls") \
     X("strategy", strategy, TEXT, RUN, 0, "single", 0, 0, \
-      "how the work is spread over devices: single, or ddp (data parallel)") \
+      "how the work is spread over devices: single, ddp (data parallel), or zero1, zero2, zero3, which " \
+      "divide optimizer state, then gradients, then parameters among them; behind it +recompute stands for --recompute " \
+      "layer, +offload for --offload-optimizer host and, with zero3, --offload-parameters host") \
     X("devices", devices, INTEGER, RUN, 0, "1", 1, 64, \
       "devices to run on, each a group of cores with memory of its own") \
     X("bucket-size", bucket_size, BYTES, RUN, 0, "25MiB", 1, 9.2e18, \
-      "ddp: gradients that are exchanged together while the backward pass goes on") \
+      "ddp and zero1: gradients that are exchanged together while the backward pass goes on; zero1 " \
+      "and zero2: parameters that are gathered together") \
+    X("recompute", recompute, TEXT, RUN, 0, "", 0, 0, \
+      "activations that the backward pass makes again instead of keeping them: none, layer (a " \
+      "layer's, but for its input and what its last op wrote) or attention (query, key, value, " \
+      "context); none unless --strategy ends in +recompute, which means layer") \
+    X("offload-optimizer", offload_optimizer, TEXT, RUN, 0, "", 0, 0, \
+      "where the optimizer's moments lie: none (on the device), host (in the host's memory) or " \
+      "disk; none unless --strategy has +offload, which means host") \
+    X("offload-parameters", offload_parameters, TEXT, RUN, 0, "", 0, 0, \
+      "the same of the parameters; needs a strategy that divides them") \
+    X("offload-path", offload_path, TEXT, RUN, 0, "", 0, 0, \
+      "folder on the disk that takes what is offloaded; the file there has no name") \
+    X("offload-block-size", offload_block_size, BYTES, RUN, 0, "1MiB", 4096, 1 << 30, \
+      "of each moment, what is on the device at a time, twice: a multiple of 4KiB") \
     X("threads", threads, INTEGER, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 4096, \
       "threads of a device; 0: all cores, divided among the devices") \
     X("device-memory", device_memory, BYTES, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 9.2e18, \
       "bytes that a device may use, such as 600MiB or 2GB; 0: no limit") \
+    X("tensorboard", tensorboard, TEXT, LS_COMMAND_TRAIN, 0, "", 0, 0, \
+      "folder to write TensorBoard event files to") \
+    X("csv", csv, TEXT, LS_COMMAND_TRAIN, 0, "", 0, 0, \
+      "folder to write a CSV file a metric to, laid out as by DeepSpeed's csv_monitor") \
+    X("job-name", job_name, TEXT, LS_COMMAND_TRAIN, 0, "lockstep", 0, 0, \
+      "name of the folder below --csv") \
+    X("prometheus", prometheus, TEXT, LS_COMMAND_TRAIN, 0, "", 0, 0, \
+      "file to keep the latest numbers in, for a node exporter's textfile collector (*.prom)") \
     X("log-every", log_every, INTEGER, LS_COMMAND_TRAIN, 0, "0", 0, 1e12, \
       "steps between lines of progress where there is no terminal; 0: about twenty lines a run") \
+    X("profile", profile, FLAG, LS_COMMAND_TRAIN, 0, "false", 0, 0, \
+      "record some steps: a trace for Perfetto and a summary in the output folder's profile/") \
+    X("profile-steps", profile_steps, TEXT, LS_COMMAND_TRAIN, 0, "10:15", 0, 0, \
+      "first and last step of --profile; a shorter run has its last steps recorded") \
+    X("measure-peak", measure_peak, FLAG, LS_COMMAND_TRAIN, 0, "false", 0, 0, \
+      "measure this machine's best product first (a second), for share_of_peak in run.json") \
     X("print", print_program, FLAG, LS_COMMAND_PLAN, 0, "false", 0, 0, \
       "print the program of a step too")
 /* clang-format on */

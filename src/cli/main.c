@@ -10,9 +10,9 @@
 #include "cli/help.h"
 
 static const ls_command *const commands[] = {
-    &ls_command_train,      &ls_command_evaluate,   &ls_command_predict,
-    &ls_command_inspect,    &ls_command_tokenize,   &ls_command_plan,
-    &ls_command_bench_step, &ls_command_bench_gemm, &ls_command_config,
+    &ls_command_train,    &ls_command_evaluate, &ls_command_predict,    &ls_command_inspect,
+    &ls_command_tokenize, &ls_command_plan,     &ls_command_bench_step, &ls_command_bench_gemm,
+    &ls_command_config,   &ls_command_launch,
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
@@ -33,6 +33,7 @@ static int run_command(const ls_command *command, int count, char **words)
     ls_invocation invocation;
     ls_error error;
     int result = LS_EXIT_DONE;
+    if (command->run_words) return command->run_words(count, words);
     ls_status status = ls_arguments_parse(&invocation, command, count, words, &error);
     if (status != LS_OK)
         result = ls_exit_report(status, &error);
@@ -76,11 +77,14 @@ static int run(int count, char **words)
         int matched = matched_words(commands[i], count - 1, words + 1);
         if (matched) return run_command(commands[i], count - 1 - matched, words + 1 + matched);
     }
+    /* No command for people: launch starts it. */
+    if (matched_words(&ls_command_launch_rank, count - 1, words + 1))
+        return run_command(&ls_command_launch_rank, count - 2, words + 2);
     ls_error error;
     return ls_exit_report(
         ls_complain(&error, LS_USAGE,
                     "no command '%s': there are train, evaluate, predict, inspect, tokenize, "
-                    "plan, config, bench step and bench gemm (lockstep --help)",
+                    "plan, config, bench step, bench gemm and launch (lockstep --help)",
                     words[1]),
         &error);
 }

@@ -54,7 +54,8 @@ const ls_command ls_command_train = {
     .example = "lockstep train --model all-MiniLM-L6-v2 --train train.tsv --output trained",
     .details =
         "Writes a model folder that Transformers loads, with metrics.jsonl (a line a step and "
-        "an evaluation) and run.json (every setting and where it came from). An interrupt "
+        "an evaluation), run.json (every setting and where it came from, and what the run came to) "
+        "and, with --profile, a trace and a summary of some steps in profile/. An interrupt "
         "(Ctrl-C) ends the run after its step and writes the model; a second one ends it at "
         "once.",
     .needed = {"model", "train", "output"},

@@ -192,11 +192,7 @@ typedef struct ls_kernels {
      * zero; values [count][hidden]; equal to the bit to squared_sums over the whole table. */
     void (*squared_sums_rows)(double *blocks, const float *values, const int32_t *rows,
                               int64_t count, int64_t hidden, int64_t begin, int64_t end);
-    /* to[e] = the tree over sources[0..count-1][e]: source i is pushed, then the two newest partial
-     * sums are added merges[i] times (older + newer); one is left at the end. `to` may be one of
-     * the sources. */
-    void (*ordered_sum)(float *to, const float *const *sources, const uint8_t *merges,
-                        int32_t count, int64_t elements);
+    void (*ordered_sum)(const ls_ordered_sum *sum);
 } ls_kernels;
 
 /* The table for this machine: the best that CPUID and XCR0 allow, or the one that the environment
