@@ -56,7 +56,7 @@ ls_status ls_queue_new(ls_queue **out, int capacity, ls_queue_function function,
         }
         pthread_cond_destroy(&queue->changed);
         pthread_mutex_destroy(&queue->mutex);
-        status = ls_fail(error, LS_NO_MEMORY, "cannot start the communication thread");
+        status = ls_fail(error, LS_NO_MEMORY, "cannot start the thread of a queue");
     }
     ls_free(queue->items);
     ls_free(queue);

@@ -1,4 +1,5 @@
-/* A queue of work with a thread of its own, asleep while there is none: the communication queue. */
+/* A queue of work with a thread of its own, asleep while there is none: the communication queue and
+ * the copy queue. */
 #ifndef LS_BASE_QUEUE_H
 #define LS_BASE_QUEUE_H
 

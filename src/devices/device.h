@@ -39,8 +39,8 @@ typedef struct ls_device_limits {
 typedef struct ls_device_operations {
     const char *name;
     void (*free)(ls_device *device);
-    /* Bytes on the device, 64-byte aligned and zeroed; LS_NO_MEMORY with the budget in its text
-     * when they are not to be had. `dense`: most of them will be used in every step. */
+    /* Bytes on the device, zeroed, at the beginning of a page; LS_NO_MEMORY with the budget in its
+     * text when they are not to be had. `dense`: most of them will be used in every step. */
     ls_status (*allocate)(ls_device *device, int64_t bytes, bool dense, const char *what,
                           void **out, ls_error *error);
     void (*release)(ls_device *device, void *pointer);
@@ -50,6 +50,7 @@ typedef struct ls_device_operations {
                                  ls_error *error);
     /* NULL: the device cannot run this kind of op. */
     ls_device_function (*function)(const ls_device *device, ls_op_kind kind);
+    /* Also on another thread than the compute queue's, with memory that no op there uses. */
     void (*upload)(ls_device *device, void *to, const void *from, int64_t bytes);
     void (*download)(ls_device *device, void *to, const void *from, int64_t bytes);
     /* Partial sums of ranks, in place or in reach of the device. On the caller's thread, beside

@@ -4,7 +4,6 @@
 
 #include "comm/tree.h"
 #include "ops/registry.h"
-#include "strategies/strategy.h"
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -45,7 +44,10 @@ static ls_status find_sharding(ls_assembly *assembly, const ls_assembly_options 
     if (!options->training) shard.optimizer_state = shard.gradients = false;
     bool together = options->training || shard.parameters;
     assembly->ranks = together && options->ranks > 1 ? options->ranks : 1;
-    if (assembly->ranks > 1) assembly->shard = shard;
+    /* One rank owns everything: there is nothing to divide, unless its part lies elsewhere. */
+    if (assembly->ranks > 1 || options->offload.parameters != LS_SPACE_DEVICE)
+        assembly->shard = shard;
+    assembly->collective = assembly->ranks > 1 || assembly->shard.parameters;
     return LS_OK;
 }
 
@@ -99,7 +101,7 @@ static tree_sizes size_gradients(ls_assembly *assembly, const ls_assembly_option
     int64_t pass =
         assembly->shard.gradients ? ls_assembly_pass_leaves(assembly, options->leaf_size) : leaves;
     tree_sizes sizes = {1, 1, 1};
-    for (int64_t total = assembly->ranks > 1 ? 1 : leaves; total <= leaves; total++)
+    for (int64_t total = assembly->collective ? 1 : leaves; total <= leaves; total++)
         if (assembly->shard.gradients)
             size_together(&sizes, assembly, pass, total, total == leaves);
         else
@@ -122,7 +124,7 @@ static ls_status spread(ls_assembly *assembly, const ls_assembly_options *option
                         ls_error *error)
 {
     int64_t bucket = options->bucket_bytes, first = least(bucket, FIRST_BUCKET_BYTES);
-    if (assembly->ranks == 1) return LS_OK;
+    if (!assembly->collective) return LS_OK;
     if (assembly->shard.optimizer_state || assembly->shard.parameters) {
         ls_zero_options zero = {.shard = assembly->shard,
                                 .ranks = assembly->ranks,
@@ -140,6 +142,16 @@ static ls_status spread(ls_assembly *assembly, const ls_assembly_options *option
     return ls_data_parallel(assembly->program, &strategy, error);
 }
 
+static ls_status offload(ls_assembly *assembly, const ls_assembly_options *options, ls_error *error)
+{
+    ls_offload_options wanted = options->offload;
+    /* A program without an update has parameters only. */
+    if (!options->training) wanted.optimizer = LS_SPACE_DEVICE;
+    if (!assembly->shard.parameters) wanted.parameters = LS_SPACE_DEVICE;
+    if (wanted.optimizer == LS_SPACE_DEVICE && wanted.parameters == LS_SPACE_DEVICE) return LS_OK;
+    return ls_offload_state(assembly->program, &wanted, error);
+}
+
 static ls_status build_training(ls_assembly *assembly, const ls_assembly_options *options,
                                 ls_error *error)
 {
@@ -149,8 +161,12 @@ static ls_status build_training(ls_assembly *assembly, const ls_assembly_options
                               .touched = touched_capacity(assembly, options)};
     LS_TRY(ls_model_build(program, &assembly->model, options->config, &model, error));
     LS_TRY(ls_program_differentiate(program, assembly->model.inputs.schedules, error));
+    /* Unit 0 is the embeddings, then come the layers. */
+    ls_recompute_options recompute = {options->recompute, 1, 1 + (int)options->config->layers};
+    if (recompute.what != LS_RECOMPUTE_NONE) LS_TRY(ls_recompute(program, &recompute, error));
     LS_TRY(ls_adamw(program, &assembly->model.inputs, &options->optimizer, &assembly->norm, error));
-    return spread(assembly, options, sizes.open, error);
+    LS_TRY(spread(assembly, options, sizes.open, error));
+    return offload(assembly, options, error);
 }
 
 static ls_status build_evaluation(ls_assembly *assembly, const ls_assembly_options *options,
@@ -159,7 +175,8 @@ static ls_status build_evaluation(ls_assembly *assembly, const ls_assembly_optio
     ls_model_options model = {.classes = options->classes};
     if (assembly->shard.parameters) model.touched = touched_capacity(assembly, options);
     LS_TRY(ls_model_build(assembly->program, &assembly->model, options->config, &model, error));
-    return spread(assembly, options, 0, error);
+    LS_TRY(spread(assembly, options, 0, error));
+    return offload(assembly, options, error);
 }
 
 static void find_limits(ls_assembly *assembly, const ls_assembly_options *options)

@@ -1,7 +1,7 @@
 /* From a model's configuration to a program with a plan: the fixed order of rewrites.
  *
- * build forward > gradient > optimizer > data parallel or ZeRO > plan. The verifier runs before the
- * plan is made, always: it costs microseconds. */
+ * build forward > gradient > recompute > optimizer > data parallel or ZeRO > offload > plan. The
+ * verifier runs before the plan is made, always: it costs microseconds. */
 #ifndef LS_ENGINE_ASSEMBLY_H
 #define LS_ENGINE_ASSEMBLY_H
 
@@ -20,6 +20,8 @@ typedef struct ls_assembly_options {
     const char *strategy;           /* NULL: ddp, or single with one rank */
     int ranks;                      /* 0 and 1 are one rank, whatever the strategy */
     int64_t bucket_bytes;           /* with several ranks */
+    ls_recompute_what recompute;    /* training */
+    ls_offload_options offload;     /* of what an update changes; zero: nothing */
     int64_t samples_per_pass;       /* at most this many samples in a pass */
     int64_t longest_row;            /* tokens */
 } ls_assembly_options;
@@ -33,6 +35,7 @@ typedef struct ls_assembly {
     int64_t samples_per_pass, token_capacity; /* of a pass */
     int64_t step_token_capacity;              /* of a step or a batch, over all ranks */
     int ranks;                                /* that run the program together */
+    bool collective;                          /* it has collectives, if only of one rank */
     ls_sharding shard;                        /* what is divided among them */
     int32_t root_capacity; /* at least the roots that any batch has over all ranks */
 } ls_assembly;

@@ -77,6 +77,7 @@ ls_status ls_evaluator_run(ls_evaluator *evaluator, const ls_batch *batch, int32
     ls_executor_run(evaluator->executor,
                     begin < end ? LS_RUN_PASS : LS_RUN_PASS | LS_RUN_COLLECTIVES, &extents);
     if (evaluator->exchange) LS_TRY(ls_exchange_finish(evaluator->exchange, error));
+    LS_TRY(ls_executor_check(evaluator->executor, error));
     if (begin == end) return LS_OK;
     ls_executor_read(evaluator->executor, results->probabilities, evaluator->probabilities,
                      &extents);

@@ -43,7 +43,7 @@ static ls_status new_table(table_feed *table, ls_feeder *feeder, const ls_table_
     if (rows == 0) return LS_OK; /* the model has no such table */
     LS_TRY(ls_row_scheduler_new(&table->scheduler, rows, assembly->step_token_capacity, error));
     int64_t capacity = ls_value_of(assembly->program, inputs->touched)->shape[0].constant;
-    if (assembly->program->training && assembly->ranks > 1) {
+    if (assembly->program->training && assembly->collective) {
         LS_TRY(LS_NEW(table->present, capacity * assembly->root_capacity, "touched rows", error));
         table->touched.present = table->present;
     }

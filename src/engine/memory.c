@@ -43,6 +43,7 @@ static ls_status make(ls_run_programs *programs, const ls_assembly_options *trai
     }
     share(programs, LS_PLAN_ACTIVATIONS);
     share(programs, LS_PLAN_COMMUNICATION);
+    share(programs, LS_PLAN_STAGING);
     share(programs, LS_PLAN_SCRATCH);
     ls_device_limits *limits = &programs->training.limits;
     if (limits->sequence_length < evaluation_longest_row) {
@@ -81,7 +82,7 @@ static ls_status fail_too_large(const ls_run_programs *programs, const ls_assemb
                    (long long)ls_run_programs_bytes(programs),
                    (long long)programs->training.samples_per_pass,
                    (long long)(bytes[LS_PLAN_PARAMETERS] + bytes[LS_PLAN_GRADIENTS] +
-                               bytes[LS_PLAN_OPTIMIZER_STATE]),
+                               bytes[LS_PLAN_OPTIMIZER_STATE] + bytes[LS_PLAN_STAGING]),
                    (long long)bytes[LS_PLAN_COMMUNICATION], (long long)device->budget,
                    automatic ? options->strategy && options->ranks > 1
                                    ? ", lower --max-length, or use more --devices or a --strategy "
@@ -134,9 +135,14 @@ ls_status ls_run_programs_print(const ls_run_programs *programs, ls_text *text, 
                          (long long)pass, (long long)training->token_capacity,
                          training->program->gradient_slots,
                          training->program->gradient_slots == 1 ? "" : "s"));
-    for (ls_plan_arena arena = 0; arena < LS_PLAN_ARENA_COUNT; arena++)
-        LS_TRY(print_line(text, ls_plan_arena_name(arena), training->plan.bytes[arena], error));
+    for (ls_plan_arena arena = 0; arena <= LS_PLAN_SCRATCH; arena++)
+        if (arena != LS_PLAN_STAGING || training->plan.bytes[arena])
+            LS_TRY(print_line(text, ls_plan_arena_name(arena), training->plan.bytes[arena], error));
     LS_TRY(print_line(text, "evaluation's own inputs", evaluation_bytes(&programs->evaluation.plan),
                       error));
-    return print_line(text, "total on the device", ls_run_programs_bytes(programs), error);
+    LS_TRY(print_line(text, "total on the device", ls_run_programs_bytes(programs), error));
+    for (ls_plan_arena arena = LS_PLAN_HOST_MEMORY; arena < LS_PLAN_ARENA_COUNT; arena++)
+        if (training->plan.bytes[arena])
+            LS_TRY(print_line(text, ls_plan_arena_name(arena), training->plan.bytes[arena], error));
+    return LS_OK;
 }

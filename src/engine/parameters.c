@@ -132,21 +132,17 @@ typedef struct transfer {
     ls_executor *executor;
     const ls_assembly *assembly;
     float *piece; /* [PIECE] */
-    ls_device *device;
 } transfer;
 
 static ls_status load_tensor(const transfer *t, const ls_weights *weights,
                              const ls_safetensors_tensor *tensor, ls_value_id id, ls_error *error)
 {
-    float *to = ls_executor_address(t->executor, id);
     ls_range held = ls_executor_held(t->executor, id);
     for (int64_t first = held.begin; first < held.end; first += PIECE) {
         int64_t count = held.end - first < PIECE ? held.end - first : PIECE;
         LS_TRY(ls_weights_read_float(weights, tensor, first, count, t->piece, error));
         LS_TRY(check_finite(weights, tensor, t->piece, first, count, error));
-        t->device->operations->upload(t->device, to + (first - held.begin), t->piece,
-                                      count * (int64_t)sizeof(float));
-        t->device->operations->wait(t->device);
+        LS_TRY(ls_executor_put(t->executor, id, first, count, t->piece, error));
     }
     return LS_OK;
 }
@@ -161,12 +157,10 @@ static ls_status draw_tensor(const transfer *t, ls_value_id id, double deviation
     LS_TRY(LS_NEW(values, elements, "initial weights", error));
     if (deviation > 0) ls_normal_fill(values, elements, deviation, initial_key(seed), stream);
     ls_range held = ls_executor_held(t->executor, id);
-    t->device->operations->upload(t->device, ls_executor_address(t->executor, id),
-                                  values + held.begin,
-                                  (held.end - held.begin) * (int64_t)sizeof(float));
-    t->device->operations->wait(t->device);
+    ls_status status = ls_executor_put(t->executor, id, held.begin, held.end - held.begin,
+                                       values + held.begin, error);
     ls_free(values);
-    return LS_OK;
+    return status;
 }
 
 static ls_status load_parameter(const transfer *t, const ls_weights *weights, size_t index,
@@ -205,7 +199,7 @@ ls_status ls_parameters_load(ls_executor *executor, const ls_assembly *assembly,
                              const ls_weights *weights, uint64_t seed, ls_parameters_notes *notes,
                              ls_error *error)
 {
-    transfer t = {executor, assembly, NULL, ls_executor_device(executor)};
+    transfer t = {executor, assembly, NULL};
     LS_TRY(LS_NEW(t.piece, PIECE, "weights on their way", error));
     ls_status status = LS_OK;
     for (size_t i = 0; status == LS_OK && i < assembly->model.parameter_count; i++)

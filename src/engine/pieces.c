@@ -245,10 +245,11 @@ static void add_gather(ls_piece_list *list, ls_value_id from, ls_value_id to, in
     const ls_value *value = ls_value_of(list->program, from);
     if (value->role == LS_ROLE_SCALAR) {
         add_scalar(list, from, to, rank);
-    } else if (value->role != LS_ROLE_PARAMETER) {
+    } else if (ls_layout_parameter(list->program, from) == LS_NO_VALUE) {
         add_blocks(list, from, rank);
     } else {
-        ls_range owned = ls_layout_owned(list->program, from, rank);
+        ls_range owned =
+            ls_layout_owned(list->program, ls_layout_parameter(list->program, from), rank);
         if (from != to && value->row_sparse)
             add_table_gather(list, from, to, owned, rank);
         else

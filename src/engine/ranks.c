@@ -1,6 +1,8 @@
 #include "engine/ranks.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/topology.h"
 #include "engine/rank_group.h"
 
 struct ls_ranks {
@@ -36,7 +38,7 @@ static ls_status connect(void *context, int rank, ls_error *error)
     ls_ranks *ranks = context;
     ls_comm *comm = ls_rank_group_comm(ranks->group, rank);
     LS_TRY(ls_trainer_connect(ranks->trainers[rank], comm, error));
-    if (ranks->programs->evaluation.ranks == 1) return LS_OK;
+    if (!ranks->programs->evaluation.collective) return LS_OK;
     return ls_evaluator_connect(ranks->evaluators[rank], comm, error);
 }
 
@@ -45,14 +47,19 @@ static ls_status new_group(ls_ranks *ranks, const ls_ranks_options *options, ls_
 {
     int count = options->count;
     ls_cores all = ls_cores_own(), *cores = NULL;
+    ls_topology *topology = NULL;
     if (count == 1 || count * ls_cpu_device_threads(options->devices[0]) > ls_core_count())
         return ls_rank_group_new(&ranks->group, count, NULL, error);
+    ls_status status;
     LS_TRY(LS_NEW(cores, count, "ranks", error));
+    LS_TRY_GOTO(status, ls_topology_new(&topology, NULL, error), end);
     for (int rank = 0; rank < count; rank++) {
-        cores[rank] = ls_cores_part(&all, count, rank);
+        cores[rank] = ls_topology_part(topology, &all, count, rank);
         ls_threads_bind(ls_cpu_device_pool(options->devices[rank]), &cores[rank]);
     }
-    ls_status status = ls_rank_group_new(&ranks->group, count, cores, error);
+    status = ls_rank_group_new(&ranks->group, count, cores, error);
+end:
+    ls_topology_free(topology);
     ls_free(cores);
     return status;
 }
@@ -71,7 +78,7 @@ ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options, ls_error
     LS_TRY_GOTO(status, new_group(ranks, options, error), fail);
     for (int rank = 0; rank < options->count; rank++)
         LS_TRY_GOTO(status, new_rank(ranks, options, rank, error), fail);
-    if (options->count > 1)
+    if (options->programs->training.collective)
         LS_TRY_GOTO(status, ls_rank_group_run(ranks->group, connect, ranks, error), fail);
     *out = ranks;
     return LS_OK;
@@ -100,16 +107,13 @@ ls_executor *ls_ranks_executor(ls_ranks *ranks, int rank)
     return ls_trainer_executor(ranks->trainers[rank]);
 }
 
-/* Where the elements of [first, end) lie that the rank holds of a value: *range of them, the first
- * at the address. */
-static float *held_part(ls_ranks *ranks, int rank, ls_value_id value, ls_range *range)
+/* What of the elements the rank holds. */
+static ls_range held_part(const ls_ranks *ranks, int rank, ls_value_id value, ls_range range)
 {
-    ls_executor *executor = ls_trainer_executor(ranks->trainers[rank]);
-    ls_range held = ls_executor_held(executor, value);
-    float *data = ls_executor_address(executor, value);
-    if (range->begin < held.begin) range->begin = held.begin;
-    if (range->end > held.end) range->end = held.end;
-    return data + (range->begin - held.begin);
+    ls_range held = ls_executor_held(ls_trainer_executor(ranks->trainers[rank]), value);
+    if (range.begin < held.begin) range.begin = held.begin;
+    if (range.end > held.end) range.end = held.end;
+    return range;
 }
 
 ls_status ls_ranks_read(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count, float *to,
@@ -117,13 +121,10 @@ ls_status ls_ranks_read(ls_ranks *ranks, ls_value_id value, int64_t first, int64
 {
     int64_t done = first;
     for (int rank = 0; rank < ranks->count && done < first + count; rank++) {
-        ls_range range = {done, first + count};
-        const float *from = held_part(ranks, rank, value, &range);
+        ls_range range = held_part(ranks, rank, value, (ls_range){done, first + count});
         if (range.begin >= range.end || range.begin != done) continue;
-        ls_device *device = ls_executor_device(ls_ranks_executor(ranks, rank));
-        device->operations->download(device, to + (done - first), from,
-                                     (range.end - range.begin) * (int64_t)sizeof *to);
-        device->operations->wait(device);
+        LS_TRY(ls_executor_get(ls_ranks_executor(ranks, rank), value, range.begin,
+                               range.end - range.begin, to + (done - first), error));
         done = range.end;
     }
     if (done == first + count) return LS_OK;
@@ -134,15 +135,11 @@ ls_status ls_ranks_read(ls_ranks *ranks, ls_value_id value, int64_t first, int64
 ls_status ls_ranks_write(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count,
                          const float *from, ls_error *error)
 {
-    (void)error;
     for (int rank = 0; rank < ranks->count; rank++) {
-        ls_range range = {first, first + count};
-        float *to = held_part(ranks, rank, value, &range);
+        ls_range range = held_part(ranks, rank, value, (ls_range){first, first + count});
         if (range.begin >= range.end) continue;
-        ls_device *device = ls_executor_device(ls_ranks_executor(ranks, rank));
-        device->operations->upload(device, to, from + (range.begin - first),
-                                   (range.end - range.begin) * (int64_t)sizeof *from);
-        device->operations->wait(device);
+        LS_TRY(ls_executor_put(ls_ranks_executor(ranks, rank), value, range.begin,
+                               range.end - range.begin, from + (range.begin - first), error));
     }
     return LS_OK;
 }
@@ -156,6 +153,23 @@ static ls_status read_tensor(void *context, ls_value_id value, int64_t first, in
 ls_tensor_reader ls_ranks_reader(ls_ranks *ranks)
 {
     return (ls_tensor_reader){read_tensor, ranks};
+}
+
+int64_t ls_ranks_offloaded(const ls_ranks *ranks, ls_plan_arena arena)
+{
+    int64_t most = 0;
+    for (int rank = 0; rank < ranks->count; rank++) {
+        const ls_offload *offload = ls_executor_offload(ls_trainer_executor(ranks->trainers[rank]));
+        int64_t bytes = offload ? ls_offload_bytes(offload, arena) : 0;
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+bool ls_ranks_are_direct(const ls_ranks *ranks)
+{
+    const ls_offload *offload = ls_executor_offload(ls_trainer_executor(ranks->trainers[0]));
+    return !offload || ls_offload_is_direct(offload);
 }
 
 static ls_status load(void *context, int rank, ls_error *error)
@@ -185,14 +199,48 @@ static ls_status step(void *context, int rank, ls_error *error)
                            error);
 }
 
+/* Before a rank began it was told of the step; after it ended it waited for the others. */
+static void sum_up(const ls_ranks *ranks, double begin, double end, ls_step_result *result)
+{
+    ls_step_times sum = {0};
+    result->begin = begin;
+    result->end = end;
+    result->flops = 0;
+    for (int rank = 0; rank < ranks->count; rank++) {
+        const ls_step_result *one = &ranks->results[rank];
+        sum.data += one->times.data + one->begin - begin;
+        sum.forward += one->times.forward;
+        sum.backward += one->times.backward;
+        sum.exchange += one->times.exchange;
+        *(ranks->count > 1 ? &sum.exchange : &sum.optimizer) += end - one->end;
+        sum.optimizer += one->times.optimizer;
+        result->flops += one->flops;
+    }
+    result->times = (ls_step_times){sum.data / ranks->count, sum.forward / ranks->count,
+                                    sum.backward / ranks->count, sum.exchange / ranks->count,
+                                    sum.optimizer / ranks->count};
+}
+
 ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
                         ls_step_result *result, ls_error *error)
 {
+    double begin = ls_seconds();
     ranks->step = number;
     ranks->batch = batch;
     ls_status status = ls_rank_group_run(ranks->group, step, ranks, error);
     *result = ranks->results[0];
+    sum_up(ranks, begin, ls_seconds(), result);
     return status;
+}
+
+void ls_ranks_trace(ls_ranks *ranks, ls_trace *trace)
+{
+    for (int rank = 0; rank < ranks->count; rank++) {
+        ls_trainer_tracks tracks = {ls_trace_track(trace, rank, LS_TRACE_COMPUTE),
+                                    ls_trace_track(trace, rank, LS_TRACE_COMMUNICATION),
+                                    ls_trace_track(trace, rank, LS_TRACE_COPIES)};
+        ls_trainer_trace(ranks->trainers[rank], &tracks);
+    }
 }
 
 int64_t ls_ranks_elements(const ls_ranks *ranks)

@@ -57,8 +57,8 @@ static ls_cost wait_cost(const ls_program *program, const ls_op *op, const ls_ex
     return (ls_cost){0, 0};
 }
 
-/* Until the bucket's collective is done: its results may be read, and no rank reads what it sends, as
- * far as that has a lifetime (parameters have not). */
+/* Until the bucket's collective is done: its results may be read, and no rank reads what it sends,
+ * as far as that has a lifetime (parameters have not). */
 const ls_op_definition ls_op_definition_WAIT = {
     .kind = LS_OP_WAIT,
     .inputs = 0,

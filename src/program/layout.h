@@ -34,6 +34,19 @@ int64_t ls_layout_place(const ls_program *program, ls_value_id value, int rank);
 /* Elements of the largest slice of a run (a partial sum of it, where there are several). */
 int64_t ls_layout_run_elements(const ls_program *program, ls_value_id run);
 
+/* What is offloaded lies in runs over all units (ls_value.home): on each rank what it owns of the
+ * parameters, in the order in which they were declared; each unit, and what follows a table in it,
+ * begins at a block. Here of `parameter`; ls_layout_positions: [values], of every parameter. */
+int64_t ls_layout_position(const ls_program *program, ls_value_id parameter, int rank);
+void ls_layout_positions(const ls_program *program, int rank, int64_t *positions);
+/* The elements of `parameter` that lie in elements [first, first + count) of the rank's runs. */
+ls_range ls_layout_part(const ls_program *program, ls_value_id parameter, int rank, int64_t first,
+                        int64_t count);
+/* Of a run of LS_ROLE_OFFLOAD, which stands for parameters that follow each other: the elements of
+ * the rank's run of all units that it holds, whole blocks. */
+ls_range ls_layout_run_part(const ls_program *program, ls_value_id run, int rank);
+int64_t ls_layout_home_elements(const ls_program *program); /* of the largest: whole blocks */
+
 /* Rows of a table of which one rank owns at least a part, at most. */
 int64_t ls_layout_rows(const ls_program *program, ls_value_id table);
 

@@ -17,7 +17,7 @@ static int64_t aligned(int64_t bytes)
     return (bytes + LS_PLAN_ALIGNMENT - 1) / LS_PLAN_ALIGNMENT * LS_PLAN_ALIGNMENT;
 }
 
-static ls_plan_arena arena_of(ls_role role)
+static ls_plan_arena arena_of(const ls_value *value)
 {
     static const ls_plan_arena arenas[LS_ROLE_COUNT] = {
         [LS_ROLE_PARAMETER] = LS_PLAN_PARAMETERS,
@@ -27,8 +27,11 @@ static ls_plan_arena arena_of(ls_role role)
         [LS_ROLE_COMMUNICATION] = LS_PLAN_COMMUNICATION,
         [LS_ROLE_INPUT] = LS_PLAN_INPUTS,
         [LS_ROLE_SCALAR] = LS_PLAN_SCALARS,
+        [LS_ROLE_OFFLOAD] = LS_PLAN_STAGING,
     };
-    return arenas[role];
+    if (value->space == LS_SPACE_HOST_MEMORY) return LS_PLAN_HOST_MEMORY;
+    if (value->space == LS_SPACE_FILE) return LS_PLAN_FILE;
+    return arenas[value->role];
 }
 
 static void extend(lifetime *lives, const ls_program *program, ls_value_id id, int32_t op)
@@ -111,7 +114,7 @@ static ls_status plan_transient(ls_plan *plan, const ls_program *program, lifeti
     LS_TRY_GOTO(status, LS_NEW(order, program->value_count + 1, "memory plan", error), done);
     LS_TRY_GOTO(status, LS_NEW(placed, program->value_count + 1, "memory plan", error), done);
     for (ls_value_id id = 0; id < program->value_count; id++)
-        if (arena_of(ls_value_of(program, id)->role) == arena && lives[id].first >= 0)
+        if (arena_of(ls_value_of(program, id)) == arena && lives[id].first >= 0)
             order[count++] = &lives[id];
     qsort(order, (size_t)count, sizeof *order, by_size);
     for (int32_t i = 0; i < count; i++) {
@@ -132,12 +135,19 @@ static void plan_others(ls_plan *plan, const ls_program *program, lifetime *live
 {
     for (ls_value_id id = 0; id < program->value_count; id++) {
         const ls_value *value = ls_value_of(program, id);
-        plan->arena[id] = arena_of(value->role);
-        bool own = value->storage == id && value->space == LS_SPACE_DEVICE && lives[id].first >= 0;
+        plan->arena[id] = arena_of(value);
+        bool own = value->storage == id && value->space != LS_SPACE_HOST && lives[id].first >= 0;
         if (!own || ls_plan_is_transient(plan->arena[id])) continue;
         lives[id].offset = plan->bytes[plan->arena[id]];
         plan->bytes[plan->arena[id]] += lives[id].bytes;
     }
+}
+
+/* The value that is placed where this one lies. */
+static ls_value_id place_of(const ls_value *value)
+{
+    if (ls_value_is_offloaded(value)) return value->home;
+    return value->run == LS_NO_VALUE ? value->storage : value->run;
 }
 
 ls_status ls_plan_make(ls_plan *plan, const ls_program *program, const ls_extents *capacity,
@@ -156,9 +166,10 @@ ls_status ls_plan_make(ls_plan *plan, const ls_program *program, const ls_extent
     plan_others(plan, program, lives);
     LS_TRY_GOTO(status, plan_transient(plan, program, lives, LS_PLAN_ACTIVATIONS, error), done);
     LS_TRY_GOTO(status, plan_transient(plan, program, lives, LS_PLAN_COMMUNICATION, error), done);
+    LS_TRY_GOTO(status, plan_transient(plan, program, lives, LS_PLAN_STAGING, error), done);
     for (ls_value_id id = 0; id < program->value_count; id++) {
         const ls_value *value = ls_value_of(program, id);
-        const lifetime *life = &lives[value->run == LS_NO_VALUE ? value->storage : value->run];
+        const lifetime *life = &lives[place_of(value)];
         plan->offset[id] = life->offset;
         plan->first[id] = life->first;
         plan->last[id] = life->last;
@@ -181,7 +192,7 @@ void ls_plan_deinit(ls_plan *plan)
 int64_t ls_plan_total(const ls_plan *plan)
 {
     int64_t total = 0;
-    for (int arena = 0; arena < LS_PLAN_ARENA_COUNT; arena++)
+    for (int arena = 0; arena <= LS_PLAN_SCRATCH; arena++)
         total += plan->bytes[arena];
     return total;
 }
@@ -196,7 +207,10 @@ const char *ls_plan_arena_name(ls_plan_arena arena)
         [LS_PLAN_COMMUNICATION] = "communication buffers",
         [LS_PLAN_INPUTS] = "inputs",
         [LS_PLAN_SCALARS] = "scalars",
+        [LS_PLAN_STAGING] = "staging",
         [LS_PLAN_SCRATCH] = "kernel scratch",
+        [LS_PLAN_HOST_MEMORY] = "in host memory",
+        [LS_PLAN_FILE] = "in a file",
     };
     return names[arena];
 }

@@ -18,7 +18,11 @@ typedef enum ls_plan_arena {
     LS_PLAN_COMMUNICATION,
     LS_PLAN_INPUTS,
     LS_PLAN_SCALARS,
+    LS_PLAN_STAGING, /* blocks of what lies elsewhere */
     LS_PLAN_SCRATCH, /* the device's own: filled in by who knows the device */
+    /* Not on the device: */
+    LS_PLAN_HOST_MEMORY,
+    LS_PLAN_FILE,
     LS_PLAN_ARENA_COUNT
 } ls_plan_arena;
 
@@ -26,8 +30,9 @@ enum { LS_PLAN_ALIGNMENT = 64 };
 
 typedef struct ls_plan {
     ls_plan_arena *arena; /* [values] */
-    int64_t *offset; /* [values] -1: the value needs no bytes on the device; a value of a run has
-                        the run's, see ls_layout_place */
+    int64_t *offset; /* [values] -1: the value needs no bytes in an arena; a value of a run has the
+                        run's, see ls_layout_place, one that is offloaded its home's, see
+                        ls_layout_position */
     int32_t *first,
         *last; /* [values] op between which its bytes are its own; -1: no op uses them */
     int64_t bytes[LS_PLAN_ARENA_COUNT]; /* of each arena, at capacity */
@@ -41,10 +46,16 @@ void ls_plan_deinit(ls_plan *plan);
 /* Values that share an arena by their lifetimes. */
 static inline bool ls_plan_is_transient(ls_plan_arena arena)
 {
-    return arena == LS_PLAN_ACTIVATIONS || arena == LS_PLAN_COMMUNICATION;
+    return arena == LS_PLAN_ACTIVATIONS || arena == LS_PLAN_COMMUNICATION ||
+           arena == LS_PLAN_STAGING;
 }
 
-int64_t ls_plan_total(const ls_plan *plan);
+static inline bool ls_plan_is_on_device(ls_plan_arena arena)
+{
+    return arena <= LS_PLAN_SCRATCH;
+}
+
+int64_t ls_plan_total(const ls_plan *plan); /* on the device */
 const char *ls_plan_arena_name(ls_plan_arena arena);
 
 #endif

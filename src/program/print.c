@@ -17,13 +17,19 @@ static ls_status print_dimension(ls_text *text, ls_dimension dimension, ls_error
 static ls_status print_value(const ls_program *program, ls_text *text, const ls_value *value,
                              ls_error *error)
 {
+    static const char *const spaces[LS_SPACE_COUNT] = {
+        [LS_SPACE_DEVICE] = "",
+        [LS_SPACE_HOST] = " host",
+        [LS_SPACE_HOST_MEMORY] = " host_memory",
+        [LS_SPACE_FILE] = " file",
+    };
     LS_TRY(ls_text_print(text, error, "value %s %s[", value->name, ls_dtype_name(value->dtype)));
     for (int i = 0; i < value->rank; i++) {
         if (i) LS_TRY(ls_text_print(text, error, ", "));
         LS_TRY(print_dimension(text, value->shape[i], error));
     }
     LS_TRY(ls_text_print(text, error, "] %s", ls_role_name(value->role)));
-    if (value->space == LS_SPACE_HOST) LS_TRY(ls_text_print(text, error, " host"));
+    LS_TRY(ls_text_print(text, error, "%s", spaces[value->space]));
     if (value->role == LS_ROLE_PARAMETER)
         LS_TRY(ls_text_print(text, error, " unit=%d%s%s", value->unit, value->decay ? " decay" : "",
                              value->row_sparse ? " sparse" : ""));
@@ -31,6 +37,8 @@ static ls_status print_value(const ls_program *program, ls_text *text, const ls_
         LS_TRY(ls_text_print(text, error, " %s", ls_layout_name(value->layout)));
     const ls_value *storage = ls_value_of(program, value->storage);
     if (storage != value) LS_TRY(ls_text_print(text, error, " in %s", storage->name));
+    if (ls_value_is_offloaded(value))
+        LS_TRY(ls_text_print(text, error, " in %s", ls_value_of(program, value->home)->name));
     return ls_text_print(text, error, "\n");
 }
 
@@ -76,8 +84,15 @@ static ls_status print_attributes(const ls_program *program, ls_text *text, cons
                              (long long)a->head_size));
     if (a->owned) LS_TRY(ls_text_print(text, error, " owned"));
     if (ls_op_is_collective(op->kind)) LS_TRY(print_bucket(program, text, op, error));
+    if (ls_op_is_copy(op->kind) && a->elements)
+        LS_TRY(ls_text_print(text, error, " elements=%lld..%lld", (long long)a->first_element,
+                             (long long)(a->first_element + a->elements)));
+    if (op->kind == LS_OP_ADAMW && a->elements)
+        LS_TRY(ls_text_print(text, error, " block=%lld..%lld", (long long)a->first_element,
+                             (long long)(a->first_element + a->elements)));
     if (a->weight_decay > 0)
-        LS_TRY(ls_text_print(text, error, " weight_decay=%g", (double)a->weight_decay));
+        LS_TRY(ls_text_print(text, error, " weight_decay=%g%s", (double)a->weight_decay,
+                             a->l2 ? " l2" : ""));
     if (a->max_norm > 0) LS_TRY(ls_text_print(text, error, " max_norm=%g", (double)a->max_norm));
     return LS_OK;
 }

@@ -58,13 +58,16 @@ typedef enum ls_role {
                                 last that uses it */
     LS_ROLE_INPUT,           /* written by the host before a pass or a step */
     LS_ROLE_SCALAR,          /* small results of a step, read by the host after it */
+    LS_ROLE_OFFLOAD, /* runs of values that lie elsewhere, and blocks of them on the device */
     LS_ROLE_COUNT
 } ls_role;
 
 /* Where a value's bytes lie. */
 typedef enum ls_space {
     LS_SPACE_DEVICE,
-    LS_SPACE_HOST, /* read while an op is enqueued: schedules */
+    LS_SPACE_HOST,        /* read while an op is enqueued: schedules */
+    LS_SPACE_HOST_MEMORY, /* of the host, copied to the device and back in blocks */
+    LS_SPACE_FILE,        /* the same on a disk */
     LS_SPACE_COUNT
 } ls_space;
 
@@ -93,6 +96,8 @@ typedef struct ls_value {
     int64_t unit_offset; /* parameters of a divided program: first element in the unit's flat run */
 
     ls_value_id parameter; /* gradients and optimizer state: whose, LS_NO_VALUE else */
+
+    ls_value_id home; /* what is offloaded: the run of all units that it is a part of */
 
     /* Parameters only. */
     int unit;            /* embeddings 0, layer i is 1 + i, the head is the last one */
@@ -130,9 +135,17 @@ typedef struct ls_value {
     X(GATHER, "gather")                                                                            \
     X(WAIT, "wait")
 
+/* Those that copy between the device and host memory or files: the engine runs them, all but the
+ * wait on the copy queue. */
+#define LS_COPY_OP_LIST(X)                                                                         \
+    X(FETCH, "fetch")                                                                              \
+    X(AWAIT, "await")                                                                              \
+    X(STORE, "store")
+
 #define LS_OP_LIST(X)                                                                              \
     LS_DEVICE_OP_LIST(X)                                                                           \
-    LS_COLLECTIVE_OP_LIST(X)
+    LS_COLLECTIVE_OP_LIST(X)                                                                       \
+    LS_COPY_OP_LIST(X)
 
 typedef enum ls_op_kind {
 #define LS_OP_ENUM(name, text) LS_OP_##name,
@@ -162,15 +175,30 @@ typedef struct ls_attributes {
     int64_t heads, head_size, max_positions;
     int32_t bucket;      /* collectives: index into the program's buckets */
     int64_t first_block; /* squared_norm: where its blocks begin in the list of all */
+    /* fetch, store: this part of a run. adamw: what of the parameter has its moments there;
+     * elements 0: all of it. */
+    int64_t first_element, elements;
     float beta1, beta2, weight_decay, max_norm;
+    bool l2; /* adamw: the decay is part of the gradient */
 } ls_attributes;
 
 enum { LS_MAX_INPUTS = 12, LS_MAX_OUTPUTS = 4 };
 
+/* Whether a value is a part of a run that lies elsewhere. */
+static inline bool ls_value_is_offloaded(const ls_value *value)
+{
+    return value->role != LS_ROLE_OFFLOAD &&
+           (value->space == LS_SPACE_HOST_MEMORY || value->space == LS_SPACE_FILE);
+}
+
+enum { LS_NO_UNIT = -1 };
+
 typedef struct ls_op {
     ls_op_kind kind;
     ls_segment segment;
-    const char *name;                  /* "layer.3.attention.query": where in the model it stands */
+    int unit;         /* of the model, as its parameters have it (ls_value.unit), or LS_NO_UNIT */
+    bool backward;    /* of the gradient pass; a pass's first one ends the forward */
+    const char *name; /* "layer.3.attention.query": where in the model it stands */
     ls_value_id inputs[LS_MAX_INPUTS]; /* LS_NO_VALUE: an optional operand is left out */
     ls_value_id outputs[LS_MAX_OUTPUTS];
     ls_attributes attributes;
@@ -219,7 +247,9 @@ struct ls_program {
     const ls_bucket *buckets;                   /* in the arena; see strategies/ */
     int32_t bucket_count;
     int32_t gradient_slots; /* partial sums that each gradient holds between passes */
-    int ranks;              /* that own parts of its parameters (layout.h); 0: it is not divided */
+    int32_t forward_count; /* ops of the forward pass, which stand first; 0: no backward pass yet */
+    int unit;              /* of the ops that are appended from now on */
+    int ranks;             /* that own parts of its parameters (layout.h); 0: it is not divided */
     const int64_t *unit_elements; /* [units] of a divided program, in the arena */
     bool training;
 };
@@ -231,7 +261,7 @@ void ls_program_free(ls_program *program);
 /* Append a value; the name is printf-style. `template` gives everything but name and storage. */
 ls_status ls_program_value(ls_program *program, ls_value_id *out, ls_value template,
                            ls_error *error, const char *name, ...) LS_PRINTF(5, 6) LS_MUST_CHECK;
-/* Append an op; `name` is copied. */
+/* Append an op of the program's present unit; `name` is copied. */
 ls_status ls_program_op(ls_program *program, const ls_op *op, ls_error *error) LS_MUST_CHECK;
 /* An op with every operand left out. */
 ls_op ls_op_of(ls_op_kind kind, ls_segment segment, const char *name);
@@ -250,6 +280,7 @@ const char *ls_role_name(ls_role role);
 const char *ls_op_name(ls_op_kind kind);
 const char *ls_layout_name(ls_layout layout);
 bool ls_op_is_collective(ls_op_kind kind);
+bool ls_op_is_copy(ls_op_kind kind);
 
 /* Every op's operands exist, are written whole before they are read, overwrite only what is not
  * read later, and pass the op's own check; what is on its way to other ranks is waited for before

@@ -30,7 +30,8 @@ static ls_status verify_operands(const ls_program *program, const ls_op *op,
 static bool exists_before_the_step(const ls_value *value)
 {
     return value->role == LS_ROLE_PARAMETER || value->role == LS_ROLE_OPTIMIZER_STATE ||
-           value->role == LS_ROLE_INPUT;
+           value->role == LS_ROLE_INPUT ||
+           (value->role == LS_ROLE_OFFLOAD && value->space != LS_SPACE_DEVICE);
 }
 
 /* What the bytes of a value's storage hold at some point of the program: reading any other value of
@@ -102,6 +103,14 @@ static bool reads(const ls_op *op, ls_value_id id)
 
 /* A value may be written by several ops, each a part of it, but only before it is read; an update
  * in place reads what it writes. */
+/* What is fetched of a run is all of its values. */
+static void arrive_whole(const verifier *v, const ls_op *op)
+{
+    for (ls_value_id id = op->outputs[0]; id < v->program->value_count; id++)
+        if (op->kind == LS_OP_FETCH && ls_value_of(v->program, id)->run == op->outputs[0])
+            state_of(v, id)->holds = id;
+}
+
 static ls_status verify_writes(const verifier *v, const ls_op *op, ls_error *error)
 {
     for (int i = 0; i < LS_MAX_OUTPUTS; i++) {
@@ -115,7 +124,8 @@ static ls_status verify_writes(const verifier *v, const ls_op *op, ls_error *err
             return fail_use(v, op, "writes", id, "is on its way: a wait is missing", error);
         if (state->holds != id) *state = (storage_state){.holds = id};
         if (op->attributes.owned)
-            state->partial = ls_value_of(v->program, id)->layout == LS_LAYOUT_WHOLE;
+            state->partial = ls_value_of(v->program, id)->layout == LS_LAYOUT_WHOLE &&
+                             ls_value_of(v->program, id)->role != LS_ROLE_OFFLOAD;
     }
     return LS_OK;
 }
@@ -184,7 +194,9 @@ static ls_status verify_op(const verifier *v, const ls_op *op, ls_error *error)
     else if (ls_op_is_collective(op->kind))
         LS_TRY(verify_bucket(v, op, error));
     LS_TRY(verify_reads(v, op, error));
-    return verify_writes(v, op, error);
+    LS_TRY(verify_writes(v, op, error));
+    arrive_whole(v, op);
+    return LS_OK;
 }
 
 static ls_status verify_order(const verifier *v, ls_error *error)

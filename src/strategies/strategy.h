@@ -20,6 +20,25 @@ typedef struct ls_data_parallel_options {
 ls_status ls_data_parallel(ls_program *program, const ls_data_parallel_options *options,
                            ls_error *error) LS_MUST_CHECK;
 
+typedef enum ls_recompute_what {
+    LS_RECOMPUTE_NONE,
+    LS_RECOMPUTE_LAYER,    /* all of a layer but what its last op wrote */
+    LS_RECOMPUTE_ATTENTION /* query, key, value, context and softmax */
+} ls_recompute_what;
+
+typedef struct ls_recompute_options {
+    ls_recompute_what what;
+    int unit_begin, unit_end; /* the model's layers; the last one is left as it is */
+} ls_recompute_options;
+
+/* Activations of the layers that the backward pass reads are made a second time there, instead of
+ * being kept (Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"): the forward ops
+ * that wrote them are appended again, with results of their own ("recompute.<name>"), before the
+ * first backward op that reads one. Ops whose results another unit reads are not run again. Runs
+ * between the gradient pass and the optimizer. */
+ls_status ls_recompute(ls_program *program, const ls_recompute_options *options,
+                       ls_error *error) LS_MUST_CHECK;
+
 /* What is divided among the ranks instead of being whole on each. */
 typedef struct ls_sharding {
     bool optimizer_state;
@@ -48,5 +67,23 @@ typedef struct ls_zero_options {
  * of tables those rows that the pass touches; after its use it is gone. */
 ls_status ls_zero(ls_program *program, const ls_zero_options *options,
                   ls_error *error) LS_MUST_CHECK;
+
+typedef struct ls_offload_options {
+    /* LS_SPACE_DEVICE, LS_SPACE_HOST_MEMORY or LS_SPACE_FILE: of the moments, and of parameters
+     * that ls_zero has divided. */
+    ls_space optimizer, parameters;
+    int64_t block_elements; /* of each of them at a time: a multiple of 1,024, a file's page */
+} ls_offload_options;
+
+/* The optimizer's moments, or the parameters too, lie elsewhere and come to the device in blocks
+ * (Ren et al. 2021, "ZeRO-Offload"; Rajbhandari et al. 2021, "ZeRO-Infinity"). The first moments
+ * become one run, the second ones another, each rank's own elements in the order of
+ * program/layout.h; an update is cut where a block ends. Two blocks of each run are on the device:
+ * while one is updated the former goes back and the next one comes, from the runs' end to their
+ * beginning, which is about the order of the backward pass and so that of gathers. Parameters are a
+ * third run; in the pass each rank fetches what it owns of a unit before the unit is gathered. Runs
+ * after all other rewrites. */
+ls_status ls_offload_state(ls_program *program, const ls_offload_options *options,
+                           ls_error *error) LS_MUST_CHECK;
 
 #endif

@@ -47,8 +47,8 @@ static void cpu_free(ls_device *device)
     ls_free(cpu);
 }
 
-/* Each allocation is preceded by 64 bytes that hold its size. */
-enum { HEADER_BYTES = 64 };
+/* Each allocation is preceded by a page that holds its size. */
+enum { HEADER_BYTES = 4096 };
 
 static ls_status cpu_allocate(ls_device *device, int64_t bytes, bool dense, const char *what,
                               void **out, ls_error *error)

@@ -17,6 +17,8 @@ typedef struct tiny_ranks_options {
     int64_t batch_size, samples_per_pass;
     const ls_device_operations *operations; /* in place of the devices' own; NULL: those */
     bool poison;
+    ls_offload_options offload; /* with a file: in `folder` */
+    ls_recompute_what recompute;
 } tiny_ranks_options;
 
 typedef struct tiny_ranks {
@@ -52,6 +54,8 @@ static inline void tiny_ranks_plan(tiny_ranks *r, const tiny_ranks_options *opti
                      .strategy = options->strategy,
                      .ranks = r->count,
                      .bucket_bytes = 16 << 10,
+                     .offload = options->offload,
+                     .recompute = options->recompute,
                      .longest_row = ls_dataset_longest(r->data.dataset)},
         .samples_per_pass = options->samples_per_pass,
         .evaluation_longest_row = ls_dataset_longest(r->data.dataset)};
@@ -63,6 +67,7 @@ static inline void tiny_ranks_plan(tiny_ranks *r, const tiny_ranks_options *opti
         .trainer = {.leaf_size = 4,
                     .seed = 42,
                     .poison = options->poison,
+                    .offload_folder = options->folder,
                     .schedule = {.kind = LS_SCHEDULE_CONSTANT, .peak = 1e-3, .total_steps = 100},
                     .beta1 = 0.9,
                     .beta2 = 0.999}};
