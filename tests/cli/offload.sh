@@ -10,6 +10,7 @@ small=(--offload-block-size 8KiB)
 expect 0 "${train[@]}" --output single
 for layout in "--strategy single+offload" "--strategy ddp+offload+recompute --devices 2" \
     "--offload-optimizer disk --offload-path disk" \
+    "--strategy zero3+offload --devices 2" "--strategy zero3+offload --offload-path disk --offload-parameters disk" \
     "--strategy ddp+offload --devices 3 --offload-optimizer disk --offload-path disk"; do
     # shellcheck disable=SC2086
     expect 0 "${train[@]}" --output out "${small[@]}" $layout
@@ -31,16 +32,20 @@ expect 0 "$LOCKSTEP" plan --model model --strategy single+offload "${small[@]}" 
 [[ $(bytes "in host memory") -ge $state ]] || fail "$(bytes "in host memory") bytes do not hold $state"
 [[ $(bytes "total on the device") -eq $((total - state + 32768)) ]] || fail "the total is another"
 says out.txt "= fetch(first_moments, second_moments) elements=0..2048" "update await(first_moments.block.0"
+expect 0 "$LOCKSTEP" plan --model model --strategy zero3+offload --devices 2
+[[ $(bytes parameters) -eq 0 && $(bytes "in host memory") -gt $((state / 2)) ]] || fail "parameters are on the device"
 expect 0 "$LOCKSTEP" plan --model model --offload-optimizer disk
 [[ $(bytes "in a file") -ge $state ]] || fail "no file is planned"
 
 rm -r out
 refused 2 "--offload-optimizer disk needs --offload-path" --train train.tsv --offload-optimizer disk
-refused 2 "--offload-path disk is of no use without --offload-optimizer disk" --train train.tsv \
+refused 2 "--offload-path disk is of no use without --offload-optimizer disk or --offload-parameters disk" --train train.tsv \
     --strategy single+offload --offload-path disk
 refused 2 "--strategy single+offload and --offload-optimizer none contradict" --train train.tsv \
     --strategy single+offload --offload-optimizer none
 refused 2 "--offload-parameters host needs --strategy zero3" --train train.tsv --offload-parameters host
+refused 2 "--strategy zero3+offload and --offload-parameters none contradict" --train train.tsv \
+    --strategy zero3+offload --offload-parameters none
 refused 2 "'+offlaod' is not known: known endings are +offload, +recompute" --train train.tsv \
     --strategy single+offlaod
 refused 1 "--offload-path missing: cannot make a file there: No such file" --train train.tsv \

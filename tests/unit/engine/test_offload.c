@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 
-enum { ROWS = 102, BATCH = 32, STEPS = 8, PAGE_BYTES = 4096 };
+enum { ROWS = 102, BATCH = 32, STEPS = 6, PAGE_BYTES = 4096 };
 
 static char *folder, *disk;
 static const char *train;
@@ -181,7 +181,8 @@ static void what_is_kept_is_what_a_device_keeps(void **state)
                                   .samples_per_pass = LS_SAMPLES_ALL};
     tiny_held wanted = state_after(&options);
     assert_true(wanted.count > 10000);
-    for (int index = 0; index < 27; index++) {
+    bool all = getenv("LOCKSTEP_TEST_LONG") != NULL;
+    for (int index = 0; index < 27; index += all ? 1 : 2) {
         int optimizer = index % 3, parameters = index / 3 % 3, count = 1 + index / 9;
         bool divided = parameters > 0;
         options.strategy = strategies[divided ? 3 : (optimizer + count) % 4];

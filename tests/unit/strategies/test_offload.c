@@ -23,7 +23,7 @@ static void divide(built *b, int ranks, ls_sharding shard)
 
 static void rewrite(built *b, ls_space space, int64_t block_elements)
 {
-    ls_offload_options options = {space, block_elements};
+    ls_offload_options options = {.optimizer = space, .block_elements = block_elements};
     assert_ok(ls_offload_state(b->program, &options, &error), error);
     assert_ok(ls_program_verify(b->program, &error), error);
 }
@@ -223,6 +223,101 @@ static void two_blocks_are_on_the_device(void **state)
     }
 }
 
+/* --- parameters ------------------------------------------------------------------------------- */
+
+static void rewrite_parameters(built *b, const char *model, int ranks)
+{
+    ls_offload_options options = {.parameters = LS_SPACE_FILE, .block_elements = PAGE};
+    build(b, model);
+    divide(b, ranks, stages[3]);
+    assert_ok(ls_offload_state(b->program, &options, &error), error);
+    assert_ok(ls_program_verify(b->program, &error), error);
+}
+
+static const ls_bucket *bucket_of(const ls_program *program, const ls_op *op)
+{
+    return &program->buckets[op->attributes.bucket];
+}
+
+static bool gathers_parameters(const ls_program *program, const ls_op *op)
+{
+    return op->kind == LS_OP_GATHER && op->segment == LS_SEGMENT_PASS &&
+           ls_value_of(program, bucket_of(program, op)->values[0])->parameter != LS_NO_VALUE;
+}
+
+/* A unit's part is fetched, waited for, gathered, and gone before the second next one is fetched.
+ */
+static void parts_of_units_come_before_they_are_gathered(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= 3; ranks++) {
+        built b;
+        int fetched = 0, awaited = 0, gathered = 0, done = 0;
+        ls_value_id staged[64];
+        rewrite_parameters(&b, ranks & 1 ? "tiny-bert" : "tiny-distilbert", ranks);
+        for (int32_t i = 0; i < b.program->op_count; i++) {
+            const ls_op *op = &b.program->ops[i];
+            if (op->segment != LS_SEGMENT_PASS) continue;
+            if (op->kind == LS_OP_FETCH) {
+                assert_true(fetched < 64 && fetched - done < 2);
+                staged[fetched++] = op->outputs[0];
+            } else if (op->kind == LS_OP_AWAIT) {
+                assert_true(awaited < fetched && op->inputs[0] == staged[awaited]);
+                awaited++;
+            } else if (gathers_parameters(b.program, op)) {
+                assert_true(gathered + 1 == awaited);
+                assert_int_equal(bucket_of(b.program, op)->values[0], staged[gathered++]);
+            } else if (op->kind == LS_OP_WAIT && done < gathered &&
+                       bucket_of(b.program, op)->values[0] == staged[done]) {
+                done++;
+            }
+            for (int in = 0; in < LS_MAX_INPUTS; in++)
+                if (op->inputs[in] != LS_NO_VALUE)
+                    assert_int_not_equal(ls_value_of(b.program, op->inputs[in])->role,
+                                         LS_ROLE_PARAMETER);
+        }
+        /* Each unit twice: in the forward and in the backward pass. */
+        assert_true(fetched >= 2 * b.config.layers && done == fetched && gathered == fetched);
+        close_built(&b);
+    }
+}
+
+static void no_parameter_is_planned_on_the_device(void **state)
+{
+    (void)state;
+    built b;
+    ls_plan plan;
+    ls_extents capacity = {{1, 64, 8}};
+    rewrite_parameters(&b, "tiny-bert", 2);
+    assert_ok(ls_plan_make(&plan, b.program, &capacity, &error), error);
+    assert_int_equal(plan.bytes[LS_PLAN_PARAMETERS], 0);
+    assert_int_equal(plan.bytes[LS_PLAN_FILE], 4 * ls_layout_home_elements(b.program));
+    for (ls_value_id id = 0; id < b.program->value_count; id++)
+        if (plan.arena[id] == LS_PLAN_STAGING && plan.offset[id] >= 0)
+            assert_int_equal(plan.offset[id] % 4096, 0);
+    ls_plan_deinit(&plan);
+    close_built(&b);
+}
+
+/* What a gather sends without a fetch nobody has written. */
+static void a_gather_without_a_fetch_is_an_error(void **state)
+{
+    (void)state;
+    built b;
+    rewrite_parameters(&b, "tiny-bert", 2);
+    int32_t fetch = 0, gather = 0;
+    while (b.program->ops[fetch].kind != LS_OP_FETCH)
+        fetch++;
+    while (!gathers_parameters(b.program, &b.program->ops[gather]))
+        gather++;
+    ls_op early = b.program->ops[gather];
+    b.program->ops[gather] = b.program->ops[fetch];
+    b.program->ops[fetch] = early;
+    assert_int_equal(ls_program_verify(b.program, &error), LS_INTERNAL);
+    assert_non_null(strstr(error.text, "nothing has written"));
+    close_built(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +325,9 @@ int main(void)
         cmocka_unit_test(gathers_stand_behind_their_updates),
         cmocka_unit_test(each_element_is_updated_once),
         cmocka_unit_test(two_blocks_are_on_the_device),
+        cmocka_unit_test(parts_of_units_come_before_they_are_gathered),
+        cmocka_unit_test(no_parameter_is_planned_on_the_device),
+        cmocka_unit_test(a_gather_without_a_fetch_is_an_error),
     };
     return cmocka_run_group_tests_name("offload", tests, NULL, NULL);
 }
