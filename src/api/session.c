@@ -6,7 +6,7 @@
 
 #include "api/settings.h"
 #include "base/alloc.h"
-#include "base/threads.h"
+#include "base/topology.h"
 
 ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error)
 {
@@ -151,6 +151,12 @@ ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *
         ls_session_message(session, "%s: %llu bad row%s left out", path,
                            (unsigned long long)skipped, skipped == 1 ? "" : "s");
     return LS_OK;
+}
+
+void ls_session_stage(const ls_session *session, const char *what)
+{
+    if (session->callbacks->stage)
+        session->callbacks->stage(session->callbacks->context, what, 0, 0);
 }
 
 void ls_session_message(const ls_session *session, const char *format, ...)

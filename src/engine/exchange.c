@@ -1,6 +1,7 @@
 #include "engine/exchange.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/queue.h"
 #include "engine/collectives.h"
 #include "engine/pieces.h"
@@ -13,19 +14,50 @@ struct ls_exchange {
     ls_collectives *collectives;
     ls_piece_list pieces;
     ls_queue *queue;
+    ls_track *track;  /* NULL: nothing is recorded */
     long *numbers;    /* [buckets] in the queue, of the last collective of each */
     ls_status status; /* of the queue's thread: the first failure */
     ls_error error;
 };
+
+/* A call that began at `begin`, in two spans: first it waits for the other ranks. */
+static void record(ls_exchange *x, const ls_op_call *call, const char *name, double begin,
+                   double waited, int64_t elements)
+{
+    ls_span span = {.name = "wait for ranks",
+                    .begin = begin,
+                    .end = begin + waited,
+                    .op = (int32_t)(call->op - x->program->ops)};
+    ls_track_add(x->track, &span);
+    span.name = name;
+    span.begin = span.end;
+    span.end = ls_seconds();
+    span.bytes = elements * (int64_t)sizeof(float);
+    ls_track_add(x->track, &span);
+}
+
+static ls_status gather(ls_exchange *x, const ls_op_call *call, const char *name,
+                        const ls_pieces *pieces, ls_error *error)
+{
+    double begin = ls_seconds();
+    int64_t before = ls_collectives_elements(x->collectives);
+    LS_TRY(ls_collectives_gather(x->collectives, pieces, error));
+    record(x, call, name, begin, ls_collectives_waited(x->collectives),
+           ls_collectives_elements(x->collectives) - before);
+    return LS_OK;
+}
 
 static ls_status sum_bucket(ls_exchange *x, const ls_op_call *call, const ls_bucket *bucket,
                             ls_error *error)
 {
     const ls_step_roots *step = call->inputs[0].data;
     ls_pieces pieces = ls_pieces_to_sum(&x->pieces, bucket, step);
+    double begin = ls_seconds();
+    int64_t before = ls_collectives_elements(x->collectives);
     LS_TRY(ls_collectives_sum(x->collectives, step, &pieces, error));
-    return call->op->attributes.owned ? LS_OK
-                                      : ls_collectives_gather(x->collectives, &pieces, error);
+    record(x, call, "sum bucket", begin, ls_collectives_waited(x->collectives),
+           ls_collectives_elements(x->collectives) - before);
+    return call->op->attributes.owned ? LS_OK : gather(x, call, "gather bucket", &pieces, error);
 }
 
 /* What this rank has sent may be gone after the wait: then nobody may still read it. */
@@ -43,7 +75,7 @@ static ls_status run_bucket(ls_exchange *x, const ls_op_call *call, ls_error *er
         LS_TRY(sum_bucket(x, call, bucket, error));
     } else {
         ls_pieces pieces = ls_pieces_to_gather(&x->pieces, bucket);
-        LS_TRY(ls_collectives_gather(x->collectives, &pieces, error));
+        LS_TRY(gather(x, call, "gather parameters", &pieces, error));
     }
     return sends_transient(x, bucket) ? ls_collectives_finish(x->collectives, error) : LS_OK;
 }
@@ -113,6 +145,11 @@ ls_status ls_exchange_finish(ls_exchange *x, ls_error *error)
         return x->status;
     }
     return ls_collectives_finish(x->collectives, error);
+}
+
+void ls_exchange_trace(ls_exchange *x, ls_track *track)
+{
+    x->track = track;
 }
 
 int64_t ls_exchange_elements(const ls_exchange *x)

@@ -27,6 +27,9 @@ struct ls_executor {
     void *exchange_context;
     ls_extents extents;      /* of the run that goes on; the calls point here */
     ls_op_measure *measures; /* NULL: nothing is measured */
+    ls_track *track;         /* NULL: nothing is recorded */
+    int32_t backward_begin;  /* first backward op, op_count if there is none */
+    ls_run_times times;
 };
 
 static const ls_extents fixed = {{1}}; /* parameters have no symbolic sizes */
@@ -156,6 +159,9 @@ static ls_status prepare_ops(ls_executor *executor, ls_error *error)
         LS_TRY(prepare_op(executor, &program->ops[i], &executor->ops[i], error));
         find_fetch(executor, i);
     }
+    while (executor->backward_begin < program->op_count &&
+           !program->ops[executor->backward_begin].backward)
+        executor->backward_begin++;
     return LS_OK;
 }
 
@@ -336,6 +342,53 @@ static void run_copy(ls_executor *executor, prepared_op *prepared)
         prepared->number = ls_offload_enqueue(executor->offload, &prepared->call);
 }
 
+void ls_executor_trace(ls_executor *executor, ls_track *track)
+{
+    executor->track = track;
+}
+
+ls_run_times ls_executor_times(const ls_executor *executor)
+{
+    return executor->times;
+}
+
+static ls_cost cost_of(const ls_executor *executor, int32_t index, const ls_extents *extents)
+{
+    const ls_op *op = &executor->program->ops[index];
+    return executor->program->definitions[op->kind]->cost(executor->program, op, extents);
+}
+
+static bool runs(const ls_executor *executor, int32_t index, unsigned segments)
+{
+    return segments >> executor->program->ops[index].segment & 1;
+}
+
+/* By the device; collectives and copies are others' work. */
+static bool is_computed(const ls_executor *executor, int32_t index)
+{
+    ls_op_kind kind = executor->program->ops[index].kind;
+    return !ls_op_is_collective(kind) && !ls_op_is_copy(kind);
+}
+
+double ls_executor_flops(const ls_executor *executor, unsigned segments, const ls_extents *extents)
+{
+    double flops = 0;
+    for (int32_t i = 0; i < executor->program->op_count; i++)
+        if (runs(executor, i, segments) && is_computed(executor, i))
+            flops += cost_of(executor, i, extents).flops;
+    return flops;
+}
+
+static void run_exchange(ls_executor *executor, int32_t index)
+{
+    double start = ls_seconds();
+    executor->exchange(executor->exchange_context, &executor->ops[index].call);
+    if (index < executor->backward_begin)
+        executor->times.exchange_before += ls_seconds() - start;
+    else
+        executor->times.exchange_after += ls_seconds() - start;
+}
+
 static void run_op(ls_executor *executor, int32_t index)
 {
     prepared_op *prepared = &executor->ops[index];
@@ -344,20 +397,25 @@ static void run_op(ls_executor *executor, int32_t index)
     else if (ls_op_is_copy(prepared->call.op->kind))
         run_copy(executor, prepared);
     else
-        executor->exchange(executor->exchange_context, &prepared->call);
+        run_exchange(executor, index);
     if (executor->poison) poison_ended(executor, index);
 }
 
+/* Waits for the op, so that the time is its own. */
 static void run_measured(ls_executor *executor, int32_t index)
 {
-    const ls_op *op = executor->ops[index].call.op;
-    ls_op_measure *measure = &executor->measures[index];
-    ls_cost cost =
-        executor->program->definitions[op->kind]->cost(executor->program, op, &executor->extents);
-    double start = ls_seconds();
+    ls_span span = {.op = index,
+                    .tokens = (int32_t)executor->extents.size[LS_SYMBOL_TOKENS],
+                    .samples = (int32_t)executor->extents.size[LS_SYMBOL_SEQUENCES]};
+    span.begin = ls_seconds();
     run_op(executor, index);
     executor->device->operations->wait(executor->device);
-    measure->seconds += ls_seconds() - start;
+    span.end = ls_seconds();
+    ls_track_add(executor->track, &span);
+    if (!executor->measures) return;
+    ls_op_measure *measure = &executor->measures[index];
+    ls_cost cost = cost_of(executor, index, &executor->extents);
+    measure->seconds += span.end - span.begin;
     measure->flops += cost.flops;
     measure->bytes += cost.bytes;
     measure->runs++;
@@ -365,17 +423,22 @@ static void run_measured(ls_executor *executor, int32_t index)
 
 void ls_executor_run(ls_executor *executor, unsigned segments, const ls_extents *extents)
 {
+    bool measured = executor->measures || ls_track_is_on(executor->track);
     executor->extents = *extents;
     executor->extents.size[LS_SYMBOL_NONE] = 1;
+    executor->times = (ls_run_times){0};
     for (int32_t i = 0; i < executor->program->op_count; i++) {
-        const ls_op *op = &executor->program->ops[i];
-        if (!(segments >> op->segment & 1)) continue;
-        bool apart = !ls_op_is_collective(op->kind) && !ls_op_is_copy(op->kind);
-        if ((segments & LS_RUN_COLLECTIVES) && apart) continue;
-        if (executor->measures)
+        if (!runs(executor, i, segments)) continue;
+        if ((segments & LS_RUN_COLLECTIVES) && is_computed(executor, i)) continue;
+        if (i >= executor->backward_begin && executor->times.backward_began == 0) {
+            executor->device->operations->wait(executor->device);
+            executor->times.backward_began = ls_seconds();
+        }
+        if (measured)
             run_measured(executor, i);
         else
             run_op(executor, i);
     }
     executor->device->operations->wait(executor->device);
+    if (executor->times.backward_began == 0) executor->times.backward_began = ls_seconds();
 }

@@ -1,6 +1,8 @@
 #include "engine/ranks.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/topology.h"
 #include "engine/rank_group.h"
 
 struct ls_ranks {
@@ -45,14 +47,19 @@ static ls_status new_group(ls_ranks *ranks, const ls_ranks_options *options, ls_
 {
     int count = options->count;
     ls_cores all = ls_cores_own(), *cores = NULL;
+    ls_topology *topology = NULL;
     if (count == 1 || count * ls_cpu_device_threads(options->devices[0]) > ls_core_count())
         return ls_rank_group_new(&ranks->group, count, NULL, error);
+    ls_status status;
     LS_TRY(LS_NEW(cores, count, "ranks", error));
+    LS_TRY_GOTO(status, ls_topology_new(&topology, NULL, error), end);
     for (int rank = 0; rank < count; rank++) {
-        cores[rank] = ls_cores_part(&all, count, rank);
+        cores[rank] = ls_topology_part(topology, &all, count, rank);
         ls_threads_bind(ls_cpu_device_pool(options->devices[rank]), &cores[rank]);
     }
-    ls_status status = ls_rank_group_new(&ranks->group, count, cores, error);
+    status = ls_rank_group_new(&ranks->group, count, cores, error);
+end:
+    ls_topology_free(topology);
     ls_free(cores);
     return status;
 }
@@ -192,14 +199,48 @@ static ls_status step(void *context, int rank, ls_error *error)
                            error);
 }
 
+/* Before a rank began it was told of the step; after it ended it waited for the others. */
+static void sum_up(const ls_ranks *ranks, double begin, double end, ls_step_result *result)
+{
+    ls_step_times sum = {0};
+    result->begin = begin;
+    result->end = end;
+    result->flops = 0;
+    for (int rank = 0; rank < ranks->count; rank++) {
+        const ls_step_result *one = &ranks->results[rank];
+        sum.data += one->times.data + one->begin - begin;
+        sum.forward += one->times.forward;
+        sum.backward += one->times.backward;
+        sum.exchange += one->times.exchange;
+        *(ranks->count > 1 ? &sum.exchange : &sum.optimizer) += end - one->end;
+        sum.optimizer += one->times.optimizer;
+        result->flops += one->flops;
+    }
+    result->times = (ls_step_times){sum.data / ranks->count, sum.forward / ranks->count,
+                                    sum.backward / ranks->count, sum.exchange / ranks->count,
+                                    sum.optimizer / ranks->count};
+}
+
 ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
                         ls_step_result *result, ls_error *error)
 {
+    double begin = ls_seconds();
     ranks->step = number;
     ranks->batch = batch;
     ls_status status = ls_rank_group_run(ranks->group, step, ranks, error);
     *result = ranks->results[0];
+    sum_up(ranks, begin, ls_seconds(), result);
     return status;
+}
+
+void ls_ranks_trace(ls_ranks *ranks, ls_trace *trace)
+{
+    for (int rank = 0; rank < ranks->count; rank++) {
+        ls_trainer_tracks tracks = {ls_trace_track(trace, rank, LS_TRACE_COMPUTE),
+                                    ls_trace_track(trace, rank, LS_TRACE_COMMUNICATION),
+                                    ls_trace_track(trace, rank, LS_TRACE_COPIES)};
+        ls_trainer_trace(ranks->trainers[rank], &tracks);
+    }
 }
 
 int64_t ls_ranks_elements(const ls_ranks *ranks)

@@ -1,4 +1,4 @@
-/* One parameter's AdamW update, in place (Loshchilov and Hutter 2019). */
+/* One parameter's AdamW update, in place (Loshchilov and Hutter 2019), or Adam's. */
 #include "ops/check.h"
 #include "ops/definitions.h"
 #include "ops/ops.h"
@@ -41,6 +41,7 @@ ls_status ls_adamw_op(ls_program *program, const ls_inputs *inputs, ls_adamw_ope
     op.attributes.beta2 = operands.beta2;
     op.attributes.epsilon = operands.epsilon;
     op.attributes.weight_decay = operands.weight_decay;
+    op.attributes.l2 = operands.l2;
     return ls_program_op(program, &op, error);
 }
 

@@ -31,6 +31,7 @@ ls_status ls_adamw(ls_program *program, const ls_inputs *inputs,
             .beta1 = options->beta1,
             .beta2 = options->beta2,
             .epsilon = options->epsilon,
+            .l2 = options->kind == LS_OPTIMIZER_ADAM,
         };
         program->unit = ls_value_of(program, operands.parameter)->unit;
         if (options->decay_all || ls_value_of(program, operands.parameter)->decay)

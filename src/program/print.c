@@ -91,7 +91,8 @@ static ls_status print_attributes(const ls_program *program, ls_text *text, cons
         LS_TRY(ls_text_print(text, error, " block=%lld..%lld", (long long)a->first_element,
                              (long long)(a->first_element + a->elements)));
     if (a->weight_decay > 0)
-        LS_TRY(ls_text_print(text, error, " weight_decay=%g", (double)a->weight_decay));
+        LS_TRY(ls_text_print(text, error, " weight_decay=%g%s", (double)a->weight_decay,
+                             a->l2 ? " l2" : ""));
     if (a->max_norm > 0) LS_TRY(ls_text_print(text, error, " max_norm=%g", (double)a->max_norm));
     return LS_OK;
 }

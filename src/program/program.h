@@ -179,6 +179,7 @@ typedef struct ls_attributes {
      * elements 0: all of it. */
     int64_t first_element, elements;
     float beta1, beta2, weight_decay, max_norm;
+    bool l2; /* adamw: the decay is part of the gradient */
 } ls_attributes;
 
 enum { LS_MAX_INPUTS = 12, LS_MAX_OUTPUTS = 4 };
@@ -196,6 +197,7 @@ typedef struct ls_op {
     ls_op_kind kind;
     ls_segment segment;
     int unit;         /* of the model, as its parameters have it (ls_value.unit), or LS_NO_UNIT */
+    bool backward;    /* of the gradient pass; a pass's first one ends the forward */
     const char *name; /* "layer.3.attention.query": where in the model it stands */
     ls_value_id inputs[LS_MAX_INPUTS]; /* LS_NO_VALUE: an optional operand is left out */
     ls_value_id outputs[LS_MAX_OUTPUTS];

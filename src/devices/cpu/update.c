@@ -187,6 +187,7 @@ void ls_cpu_ADAMW(ls_device *device, const ls_op_call *call)
         .correction1 = scalar(call, 5),
         .correction2_root = scalar(call, 6),
         .clip_factor = scalar(call, 7),
+        .l2 = attributes->l2,
     };
     if (touched) {
         work.hidden = ls_size(call, &call->inputs[1], call->inputs[1].value->rank - 1);

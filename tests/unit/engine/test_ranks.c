@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/alloc.h"
+#include "base/topology.h"
 #include "engine/rank_group.h"
 
 /* Eight leaves; the last batch of an epoch has two of them. */
@@ -315,8 +316,11 @@ static void each_rank_stays_on_its_cores(void **state)
     ls_rank_group *group;
     ls_cores cores[RANKS], seen[RANKS];
     const ls_cores all = ls_cores_own();
+    ls_topology *topology;
+    assert_ok(ls_topology_new(&topology, NULL, &error), error);
     for (int rank = 0; rank < RANKS; rank++)
-        cores[rank] = ls_cores_part(&all, RANKS, rank);
+        cores[rank] = ls_topology_part(topology, &all, RANKS, rank);
+    ls_topology_free(topology);
     assert_ok(ls_rank_group_new(&group, RANKS, cores, &error), error);
     for (int i = 0; i < 3; i++) {
         assert_ok(ls_rank_group_run(group, note_cores, seen, &error), error);
