@@ -5,7 +5,7 @@ expect 0 "$LOCKSTEP" --version
 grep -qE '^lockstep [0-9]+\.[0-9]+\.[0-9]+' out.txt || fail "--version says $(cat out.txt)"
 
 expect 0 "$LOCKSTEP" --help
-commands="train evaluate predict inspect tokenize plan"
+commands="train evaluate predict inspect tokenize plan config"
 for command in $commands; do
     says out.txt "$command"
 done
@@ -24,6 +24,7 @@ expect 0 "$LOCKSTEP" train --help
 for flag in --model --train --validation --test --output --epochs --max-steps --batch-size --leaf-size \
     --samples-per-pass --threads --max-length --seed --learning-rate --weight-decay --lr-scheduler-type \
     --warmup-steps --warmup-ratio --max-grad-norm --text-column --text-pair-column --label-column \
-    --devices --strategy; do
+    --devices --strategy --deepspeed --optimizer --warmup-type --tensorboard --csv --prometheus --profile \
+    --profile-steps --log-every; do
     says out.txt "$flag"
 done
