@@ -14,7 +14,7 @@ comma := ,
 SANITIZE ?=
 BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 
-LIBRARIES := jansson libxxhash nettle
+LIBRARIES := jansson libxxhash nettle hwloc
 # Ranks in several processes: Open MPI, or MPICH. MPI= (nothing) builds without.
 MPI ?= $(firstword $(foreach package,ompi-c mpich,$(if $(shell pkg-config --exists $(package) && echo yes),$(package))))
 ifneq ($(MPI),)
@@ -136,7 +136,7 @@ bench-gemm: $(BUILD)/bench/gemm_bench
 FUZZ_FLAGS := -std=c17 -O1 -g $(NUMERIC) -pthread -fsanitize=address,undefined \
               -fno-sanitize-recover=all
 FUZZ_OBJECTS := $(patsubst src/%.c,$(BUILD)/fuzz/obj/%.o, \
-                  $(wildcard src/base/*.c src/formats/*.c src/tokenizer/*.c))
+                  $(wildcard src/base/*.c src/formats/*.c src/tokenizer/*.c src/launch/hosts.c))
 
 $(BUILD)/fuzz/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)

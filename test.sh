@@ -4,7 +4,8 @@
 # Usage:
 #   ./test.sh            everything that needs no PyTorch (about ten minutes)
 #   ./test.sh peers      against PyTorch and Transformers, in a virtual environment made here
-#   ./test.sh long       every layout of devices, processes and hosts, accuracy over five seeds, minutes of fuzzing for each target
+#   ./test.sh long       every layout of devices, processes and hosts, a Slurm of one machine, accuracy over five seeds, minutes of
+#                        fuzzing for each target
 #   ./test.sh PART...    single parts: see the list of each tier below
 #
 # A failing part does not stop the next ones. Logs are in build/test-logs. The last line says
@@ -14,7 +15,7 @@ cd "$(dirname "$0")"
 
 normal_parts="packages format lint build symbols unit cli clang sanitize cli-sanitize thread fuzz install"
 peers_parts="packages build venv fetch peers"
-long_parts="packages build long-unit long-mpi venv fetch long-peers long-fuzz"
+long_parts="packages build long-unit long-mpi long-slurm venv fetch long-peers long-fuzz"
 
 jobs=$(nproc)
 logs=build/test-logs
@@ -103,7 +104,7 @@ part_cli_sanitize() {
 
 # Only folders that start threads: the thread sanitizer is slow.
 part_thread() {
-    local folders='base|comm|data|devices|engine' programs runner=()
+    local folders='base|comm|data|devices|engine|monitor' programs runner=()
     programs=$(find tests/unit -name 'test_*.c' | grep -E "^tests/unit/($folders)/" |
         sed -e 's|^tests/unit/|build/thread/tests/|' -e 's|\.c$||')
     # The sanitizer's memory layout does not bear a randomised address space on every kernel.
@@ -122,6 +123,8 @@ part_fuzz() { fuzz_for 5; }
 part_long_unit() { make -j"$jobs" tests && LOCKSTEP_TEST_LONG=1 build/tests/engine/test_data_parallel; }
 part_long_mpi() { make -s -j"$jobs" all && LOCKSTEP_TEST_LONG=1 counted tools/run-cli-tests.sh mpi; }
 part_long_fuzz() { fuzz_for 300; }
+# Packages that nothing else needs, so that only this part installs them.
+part_long_slurm() { tools/install-packages.sh slurm && counted tools/run-cli-tests.sh --from tests/long; }
 
 # Install below a staging folder and build the example as a user of the library would.
 part_install() {

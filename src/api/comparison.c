@@ -12,8 +12,26 @@
 /* Settings that change neither a number nor what is sent: they may differ. What a path leads to is
  * compared by its digest. */
 static const char *const free_settings[] = {
-    "model",   "train",         "validation", "test",      "output",
-    "threads", "device-memory", "timeout",    "log-ranks", "skip-bad-rows",
+    "model",
+    "train",
+    "validation",
+    "test",
+    "output",
+    "skip-bad-rows",
+    "threads",
+    "device-memory",
+    "offload-path",
+    "timeout",
+    "log-ranks",
+    "tensorboard",
+    "csv",
+    "job-name",
+    "prometheus",
+    "log-every",
+    "wall-clock-breakdown",
+    "profile",
+    "profile-steps",
+    "measure-peak",
 };
 
 static bool may_differ(const char *name)
@@ -55,14 +73,33 @@ static ls_status put_program_file(ls_text *lines, ls_error *error)
                          (uint64_t)hash);
 }
 
-/* As they lie in memory, with the head that was drawn: what training starts from. */
-static ls_status put_weights(const ls_training_run *run, ls_text *lines, ls_error *error)
+enum { PIECE_ELEMENTS = 1 << 18 };
+
+static ls_status hash_tensor(const ls_weights *weights, const ls_safetensors_tensor *tensor,
+                             unsigned char *piece, uint64_t *hash, ls_error *error)
 {
-    const ls_executor *executor = ls_ranks_executor(run->ranks);
-    int64_t bytes = run->programs.training.plan.bytes[LS_PLAN_PARAMETERS];
-    XXH64_hash_t hash = XXH3_64bits(ls_executor_arena(executor, LS_PLAN_PARAMETERS), (size_t)bytes);
-    return ls_text_print(lines, error, "weights at the start: digest %016" PRIx64 "\n",
-                         (uint64_t)hash);
+    int64_t size = (int64_t)(tensor->bytes / (uint64_t)(tensor->elements ? tensor->elements : 1));
+    *hash = XXH3_64bits_withSeed(tensor->name, strlen(tensor->name), *hash);
+    for (int64_t first = 0; first < tensor->elements; first += PIECE_ELEMENTS) {
+        int64_t count = tensor->elements - first;
+        if (count > PIECE_ELEMENTS) count = PIECE_ELEMENTS;
+        LS_TRY(ls_weights_read_raw(weights, tensor, first, count, piece, error));
+        *hash = XXH3_64bits_withSeed(piece, (size_t)(count * size), *hash);
+    }
+    return LS_OK;
+}
+
+/* What training starts from; a new head follows from the seed. */
+static ls_status put_weights(const ls_weights *weights, ls_text *lines, ls_error *error)
+{
+    unsigned char *piece = NULL;
+    uint64_t hash = 0;
+    ls_status status = LS_NEW(piece, PIECE_ELEMENTS * sizeof(double), "weights", error);
+    for (size_t i = 0; status == LS_OK && i < ls_weights_count(weights); i++)
+        status = hash_tensor(weights, ls_weights_at(weights, i), piece, &hash, error);
+    ls_free(piece);
+    LS_TRY(status);
+    return ls_text_print(lines, error, "weights of --model: digest %016" PRIx64 "\n", hash);
 }
 
 /* Kinds, names and bytes of what is sent, in order. */
@@ -87,28 +124,17 @@ static ls_status put_all(const ls_training_run *run, ls_text *lines, ls_error *e
     LS_TRY(put_data("train", run->train, lines, error));
     LS_TRY(put_data("validation", run->validation, lines, error));
     LS_TRY(put_data("test", run->test, lines, error));
+    LS_TRY(put_weights(run->session.folder.weights, lines, error));
     return put_exchanges(run->programs.training.program, lines, error);
-}
-
-typedef ls_status (*put_function)(const ls_training_run *run, ls_text *lines, ls_error *error);
-
-static ls_status compare(const ls_training_run *run, put_function put, ls_error *error)
-{
-    ls_text lines = {0};
-    if (ls_session_place(&run->session)->count == 1) return LS_OK;
-    ls_status status = put(run, &lines, error);
-    status = ls_session_agree(&run->session, status, "the comparison of settings", error);
-    if (status == LS_OK) status = ls_processes_compare(run->session.processes, lines.data, error);
-    ls_text_deinit(&lines);
-    return status;
 }
 
 ls_status ls_training_run_compare(const ls_training_run *run, ls_error *error)
 {
-    return compare(run, put_all, error);
-}
-
-ls_status ls_training_run_compare_weights(const ls_training_run *run, ls_error *error)
-{
-    return compare(run, put_weights, error);
+    ls_text lines = {0};
+    if (ls_session_place(&run->session)->count == 1) return LS_OK;
+    ls_status status = put_all(run, &lines, error);
+    status = ls_session_agree(&run->session, status, "the comparison of settings", error);
+    if (status == LS_OK) status = ls_processes_compare(run->session.processes, lines.data, error);
+    ls_text_deinit(&lines);
+    return status;
 }

@@ -45,7 +45,7 @@ static ls_status describe(ls_session *session, ls_text *text, ls_error *error)
     ls_run_memory_options memory =
         ls_training_memory_options(session, classes, data.train, data.validation, data.test);
     LS_TRY_GOTO(status, ls_training_check_ranks(session, &memory, error), done);
-    LS_TRY_GOTO(status, ls_session_staging_bytes(session, &memory.training.staging_bytes, error),
+    LS_TRY_GOTO(status, ls_session_message_bytes(session, &memory.training.message_bytes, error),
                 done);
     LS_TRY_GOTO(status, ls_run_programs_make(&programs, &memory, session->device, error), done);
     LS_TRY_GOTO(status, ls_run_programs_print(&programs, text, error), done);

@@ -34,8 +34,8 @@ ls_status ls_rank_logs_open(ls_training_run *run, ls_error *error)
     return LS_OK;
 }
 
-ls_status ls_rank_logs_step(ls_training_run *run, const ls_batch *batch,
-                            const ls_step_report *report, ls_error *error)
+ls_status ls_rank_logs_step(ls_training_run *run, const ls_batch *batch, int64_t step,
+                            const ls_step_result *result, ls_error *error)
 {
     int64_t leaf = run->used.leaf_size, leaves = (batch->samples + leaf - 1) / leaf;
     for (int i = 0; run->rank_logs && i < run->session.device_count; i++) {
@@ -46,8 +46,8 @@ ls_status ls_rank_logs_step(ls_training_run *run, const ls_batch *batch,
         LS_TRY(ls_rank_log_line(run->rank_logs[i], error,
                                 "step %lld: loss %.6g, gradient norm %.6g, learning rate %.6g, "
                                 "%.6f s; own: %lld samples, %lld tokens",
-                                (long long)report->step, report->loss, report->gradient_norm,
-                                report->learning_rate, report->step_seconds,
+                                (long long)step, result->loss, result->gradient_norm,
+                                result->learning_rate, result->end - result->begin,
                                 (long long)(end - begin),
                                 (long long)(batch->offsets[end] - batch->offsets[begin])));
     }

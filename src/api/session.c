@@ -6,14 +6,15 @@
 
 #include "api/settings.h"
 #include "base/alloc.h"
-#include "base/threads.h"
-#include "engine/collectives.h"
+#include "base/topology.h"
+#include "engine/message_bytes.h"
 
 ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error)
 {
     const ls_options *options = session->options;
-    int cores = ls_core_count();
+    int cores = 1;
     int64_t threads = options->threads;
+    LS_TRY(ls_core_count(&cores, error));
     const ls_processes_place *here = ls_session_place(session);
     int sharing = here->shares_cores ? here->local_count * count : count;
     if (threads == 0) {
@@ -53,7 +54,7 @@ int ls_session_ranks(const ls_session *session)
     return ls_session_place(session)->count * (int)session->options->devices;
 }
 
-ls_status ls_session_staging_bytes(const ls_session *session, int64_t *bytes, ls_error *error)
+ls_status ls_session_message_bytes(const ls_session *session, int64_t *bytes, ls_error *error)
 {
     int hosts = ls_session_place(session)->hosts, *begin = NULL;
     *bytes = 0;
@@ -62,7 +63,7 @@ ls_status ls_session_staging_bytes(const ls_session *session, int64_t *bytes, ls
     for (int host = 0; host <= hosts; host++)
         begin[host] =
             ls_processes_host_first(session->processes)[host] * (int)session->options->devices;
-    *bytes = ls_collectives_staging_bytes(begin, hosts);
+    *bytes = ls_collectives_message_bytes(begin, hosts);
     ls_free(begin);
     return LS_OK;
 }
@@ -106,7 +107,10 @@ ls_status ls_session_open(ls_session *session, const ls_options *options,
     ls_status status;
     *session = (ls_session){.options = options, .callbacks = callbacks ? callbacks : &silent};
     LS_TRY(ls_options_check(options, command, error));
-    if (command & SPREAD) LS_TRY(join(session, error));
+    if (command & SPREAD) {
+        LS_TRY(ls_strategy_of(&session->strategy, options, command != LS_COMMAND_PLAN, error));
+        LS_TRY(join(session, error));
+    }
     LS_TRY_GOTO(status, ls_session_open_devices(session, device_count(options, command), error),
                 fail);
     LS_TRY_GOTO(status, ls_model_folder_open(&session->folder, options->model, error), fail);
@@ -229,6 +233,12 @@ ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *
         ls_session_message(session, "%s: %llu bad row%s left out", path,
                            (unsigned long long)skipped, skipped == 1 ? "" : "s");
     return LS_OK;
+}
+
+void ls_session_stage(const ls_session *session, const char *what)
+{
+    if (session->callbacks->stage)
+        session->callbacks->stage(session->callbacks->context, what, 0, 0);
 }
 
 void ls_session_message(const ls_session *session, const char *format, ...)

@@ -2,6 +2,7 @@
 #ifndef LS_API_SESSION_H
 #define LS_API_SESSION_H
 
+#include "api/strategy.h"
 #include "comm/processes.h"
 #include "data/dataset.h"
 #include "devices/device.h"
@@ -13,6 +14,7 @@ typedef struct ls_session {
     const ls_callbacks *callbacks; /* never NULL; silent on all processes but the first */
     ls_callbacks own_callbacks;
     ls_processes *processes; /* NULL: the command runs in one */
+    ls_strategy strategy;    /* of commands that train or plan it */
     ls_device **devices;     /* [device_count] */
     int device_count;
     ls_device *device;           /* the first one */
@@ -39,7 +41,7 @@ void ls_session_close(ls_session *session); /* safe on an all-zero one and twice
 const ls_processes_place *ls_session_place(const ls_session *session);
 int ls_session_ranks(const ls_session *session); /* of all processes */
 /* Bytes that each rank's device needs for what travels between hosts. */
-ls_status ls_session_staging_bytes(const ls_session *session, int64_t *bytes,
+ls_status ls_session_message_bytes(const ls_session *session, int64_t *bytes,
                                    ls_error *error) LS_MUST_CHECK;
 bool ls_session_is_first(const ls_session *session);
 /* One result for all processes, see ls_processes_agree; all of them call it, failed or not. */
@@ -53,6 +55,9 @@ ls_status ls_session_need_head(const ls_session *session, ls_error *error) LS_MU
 ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *path,
                              bool need_labels, const char *cache_folder,
                              ls_error *error) LS_MUST_CHECK;
+
+/* callbacks->stage, of something that takes a while and has no parts. */
+void ls_session_stage(const ls_session *session, const char *what);
 
 /* printf to callbacks->message. */
 void ls_session_message(const ls_session *session, const char *format, ...) LS_PRINTF(2, 3);

@@ -9,7 +9,10 @@
 #include "base/clock.h"
 #include "engine/shared_folder.h"
 
-enum { DEFAULT_MAX_LENGTH = 128 };
+enum {
+    DEFAULT_MAX_LENGTH = 128,
+    WRITING_BYTES = 2 << 20, /* buffers of a file, its digest, run.json */
+};
 
 static ls_status open_datasets(ls_training_run *run, ls_error *error)
 {
@@ -49,15 +52,24 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
         .training = {.config = &session->folder.config,
                      .classes = classes,
                      .training = true,
-                     .optimizer = {.beta1 = (float)options->adam_beta1,
+                     .optimizer = {.kind = strcmp(options->optimizer, "adam") == 0
+                                               ? LS_OPTIMIZER_ADAM
+                                               : LS_OPTIMIZER_ADAMW,
+                                   .beta1 = (float)options->adam_beta1,
                                    .beta2 = (float)options->adam_beta2,
                                    .epsilon = (float)options->adam_epsilon,
                                    .weight_decay = (float)options->weight_decay,
                                    .decay_all = options->weight_decay_all,
                                    .max_norm = (float)options->max_grad_norm},
                      .batch_size = batch_size,
+                     .strategy = session->strategy.name,
                      .ranks = ls_session_ranks(session),
                      .bucket_bytes = options->bucket_size,
+                     .recompute = session->strategy.recompute,
+                     .offload = {.optimizer = ls_strategy_space(session->strategy.optimizer),
+                                 .parameters = ls_strategy_space(session->strategy.parameters),
+                                 .block_elements =
+                                     options->offload_block_size / (int64_t)sizeof(float)},
                      .leaf_size = options->leaf_size,
                      .longest_row = longest_row},
         .samples_per_pass = options->samples_per_pass,
@@ -83,7 +95,7 @@ ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory
 {
     char ranks[80];
     describe_ranks(session, ranks);
-    if (memory->training.ranks > 1 && strcmp(session->options->strategy, "single") == 0)
+    if (memory->training.ranks > 1 && strcmp(session->strategy.name, "single") == 0)
         return ls_fail(error, LS_USAGE,
                        "--strategy single runs on one rank, and %d are started: use --strategy ddp",
                        memory->training.ranks);
@@ -105,12 +117,13 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
         ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
                                    run->validation, run->test);
     LS_TRY(ls_training_check_ranks(&run->session, &memory, error));
-    LS_TRY(ls_session_staging_bytes(&run->session, &memory.training.staging_bytes, error));
+    LS_TRY(ls_session_message_bytes(&run->session, &memory.training.message_bytes, error));
     LS_TRY(ls_run_programs_make(&run->programs, &memory, run->session.device, error));
     LS_TRY(ls_parameters_check(&run->programs.training, run->session.folder.weights, error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
     run->used.max_length = run->session.max_length;
+    ls_strategy_used(&run->used, &run->session.strategy);
     return LS_OK;
 }
 
@@ -123,6 +136,22 @@ static void plan_steps(ls_training_run *run)
     if (used->max_steps > 0) run->total_steps = used->max_steps;
     if (used->warmup_steps == 0)
         used->warmup_steps = (int64_t)ceil(used->warmup_ratio * (double)run->total_steps);
+    if (used->lr_scheduler_steps == 0) used->lr_scheduler_steps = run->total_steps;
+}
+
+static void report_offload(ls_training_run *run)
+{
+    const int64_t *planned = run->programs.training.plan.bytes;
+    ls_train_report *report = &run->report;
+    report->planned_host_bytes = planned[LS_PLAN_HOST_MEMORY];
+    report->planned_file_bytes = planned[LS_PLAN_FILE];
+    report->measured_host_bytes = ls_ranks_offloaded(run->ranks, LS_PLAN_HOST_MEMORY);
+    report->measured_file_bytes = ls_ranks_offloaded(run->ranks, LS_PLAN_FILE);
+    if (!ls_ranks_are_direct(run->ranks))
+        ls_session_message(&run->session,
+                           "--offload-path %s: no direct access to files there; they pass through "
+                           "the page cache, which is told to drop them",
+                           run->used.offload_path);
 }
 
 static ls_status allocate_shared(void *context, int64_t bytes, const char *what, void **out,
@@ -131,30 +160,44 @@ static ls_status allocate_shared(void *context, int64_t bytes, const char *what,
     return ls_processes_allocate(context, bytes, what, out, error);
 }
 
-static ls_status make_ranks(ls_training_run *run, ls_error *error)
+static void share_memory(ls_training_run *run)
 {
-    const ls_options *used = &run->used;
     run->shared_memory = (ls_shared_memory){run->session.processes, allocate_shared};
     for (int i = 0; i < run->session.device_count; i++)
         if (ls_session_place(&run->session)->local_count > 1)
             run->session.devices[i]->shared = &run->shared_memory;
+}
+
+static ls_status make_ranks(ls_training_run *run, ls_error *error)
+{
+    const ls_options *used = &run->used;
+    const ls_callbacks *callbacks = run->session.callbacks;
+    share_memory(run);
     ls_ranks_options ranks = {
         .programs = &run->programs,
         .devices = run->session.devices,
         .count = run->session.device_count,
         .processes = run->session.processes,
+        .should_stop = callbacks->should_stop,
+        .context = callbacks->context,
         .trainer = {.leaf_size = used->leaf_size,
                     .seed = used->seed,
                     .schedule = {.peak = used->learning_rate,
                                  .warmup_steps = used->warmup_steps,
-                                 .total_steps = run->total_steps},
+                                 .total_steps = used->lr_scheduler_steps,
+                                 .warmup_least_rate = used->warmup_min_lr,
+                                 .warmup_least_ratio = used->warmup_min_ratio,
+                                 .cosine_least_ratio = used->cosine_min_ratio},
+                    .offload_folder = used->offload_path,
                     .beta1 = used->adam_beta1,
                     .beta2 = used->adam_beta2},
     };
     int64_t classes = ls_labels_count(run->session.labels);
     LS_TRY(ls_schedule_kind_of(&ranks.trainer.schedule.kind, used->lr_scheduler_type, error));
+    LS_TRY(ls_warmup_kind_of(&ranks.trainer.schedule.warmup, used->warmup_type, error));
     LS_TRY(ls_ranks_new(&run->ranks, &ranks, error));
     LS_TRY(LS_NEW(run->confusion, classes * classes, "confusion counts", error));
+    report_offload(run);
     run->report.rank = ls_session_place(&run->session)->index * run->session.device_count;
     run->report.ranks = ls_session_ranks(&run->session);
     run->report.planned_bytes = ls_run_programs_bytes(&run->programs);
@@ -164,9 +207,29 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
     return ls_session_label_names(&run->session, &run->label_names, error);
 }
 
+static ls_status open_monitor(ls_training_run *run, ls_error *error)
+{
+    int64_t tokens = (int64_t)ls_dataset_tokens(run->train) / (int64_t)ls_dataset_count(run->train);
+    if (!ls_session_is_first(&run->session)) return LS_OK;
+    ls_run_monitor_options options = {.options = run->session.options,
+                                      .programs = &run->programs,
+                                      .ranks = run->session.device_count,
+                                      .threads = ls_cpu_device_threads(run->session.device),
+                                      .total_steps = run->total_steps,
+                                      .step_tokens = tokens * run->used.batch_size};
+    if (options.options->profile || options.options->measure_peak)
+        ls_session_stage(&run->session, "measuring this machine's peak");
+    LS_TRY(ls_run_monitor_open(&run->monitor, &options, error));
+    ls_ranks_trace(run->ranks, ls_profile_trace(run->monitor.profile));
+    if (*run->monitor.profile_notes)
+        ls_session_message(&run->session, "%s", run->monitor.profile_notes);
+    return LS_OK;
+}
+
 static ls_status load_weights(ls_training_run *run, ls_error *error)
 {
     ls_parameters_notes notes = {0};
+    ls_session_stage(&run->session, "loading the weights");
     ls_status status =
         ls_ranks_load(run->ranks, run->session.folder.weights, run->used.seed, &notes, error);
     if (status == LS_OK && notes.initialised.length)
@@ -189,7 +252,10 @@ static ls_status start_reading(ls_training_run *run, ls_error *error)
         .seed = run->used.seed,
     };
     LS_TRY(ls_sampler_new(&run->sampler, &order, error));
-    ls_reader_options reading = {.dataset = run->train, .sampler = run->sampler};
+    ls_reader_options reading = {
+        .dataset = run->train,
+        .sampler = run->sampler,
+        .track = ls_trace_track(ls_profile_trace(run->monitor.profile), 0, LS_TRACE_DATA)};
     return ls_reader_new(&run->reader, &reading, error);
 }
 
@@ -219,6 +285,7 @@ static ls_status prepare(ls_training_run *run, ls_error *error)
 static ls_status start(ls_training_run *run, ls_error *error)
 {
     LS_TRY(make_ranks(run, error));
+    LS_TRY(open_monitor(run, error));
     LS_TRY(load_weights(run, error));
     return start_reading(run, error);
 }
@@ -268,7 +335,6 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
         status = start(run, error);
         status = ls_training_run_agree(run, status, "the start of the ranks", error);
     }
-    if (status == LS_OK) status = ls_training_run_compare_weights(run, error);
     if (status != LS_OK) {
         leave_text_to_the_first(run, status, error);
         ls_training_run_close(run);
@@ -282,9 +348,15 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
     const char *output = run->session.options->output;
     run->sources = sources;
     if (!ls_session_is_first(&run->session)) return LS_OK;
+    run->reserve = ls_allocate_pages(WRITING_BYTES, false);
+    if (!run->reserve)
+        return ls_fail(error, LS_NO_MEMORY, "out of memory: %d bytes for writing the model",
+                       WRITING_BYTES);
+    LS_TRY(ls_run_monitor_start(&run->monitor, run->session.options, error));
     LS_TRY(ls_training_run_record(run, false, error));
     ls_status status = ls_output_clear(output, "run.json", error);
-    if (status == LS_OK) status = ls_metrics_open(&run->metrics, output, false, error);
+    if (status == LS_OK)
+        status = ls_run_monitor_start_metrics(&run->monitor, run->session.options, error);
     if (status == LS_OK)
         run->made_output = 0;
     else
@@ -292,13 +364,20 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
     return status;
 }
 
+void ls_training_run_release(ls_training_run *run)
+{
+    ls_free_pages(run->reserve, WRITING_BYTES);
+    run->reserve = NULL;
+}
+
 void ls_training_run_close(ls_training_run *run)
 {
-    ls_metrics_free(run->metrics);
+    ls_training_run_release(run);
     ls_rank_logs_close(run);
     ls_reader_free(run->reader);
     ls_sampler_free(run->sampler);
     ls_ranks_free(run->ranks);
+    ls_run_monitor_close(&run->monitor); /* after the threads that record */
     ls_run_programs_deinit(&run->programs);
     ls_free(run->confusion);
     ls_free(run->label_names);
@@ -315,7 +394,10 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
 {
     const ls_callbacks *callbacks = run->session.callbacks;
     ls_evaluation evaluation = {.confusion = run->confusion};
+    char stage[64];
     double start = ls_seconds();
+    snprintf(stage, sizeof stage, "evaluating the %s file", name);
+    ls_session_stage(&run->session, stage);
     LS_TRY(ls_ranks_evaluate(run->ranks, dataset, run->used.leaf_size, &evaluation, error));
     int32_t classes = ls_labels_count(run->session.labels);
     ls_evaluation_report report = {
@@ -337,12 +419,12 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
              (long long)report.step, report.accuracy, report.loss, report.seconds);
     LS_TRY(ls_rank_logs_line(run, line, error));
     if (!ls_session_is_first(&run->session)) return LS_OK;
-    LS_TRY(ls_metrics_evaluation(run->metrics, &report, error));
+    LS_TRY(ls_run_monitor_evaluation(&run->monitor, &report, error));
     if (callbacks->evaluation) callbacks->evaluation(callbacks->context, &report);
     return LS_OK;
 }
 
-ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_error *error)
+ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *error)
 {
     char digest[LS_DIGEST_CHARACTERS];
     const char *isa = "";
@@ -350,6 +432,9 @@ ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_e
     LS_TRY(ls_instruction_set(&isa, error));
     size_t classes = (size_t)ls_labels_count(run->session.labels);
     const ls_train_report *report = &run->report;
+    ls_run_results results = {0};
+    if (finished)
+        LS_TRY(ls_run_results_make(&results, &run->monitor, &run->programs, report, error));
     const ls_run_fact facts[] = {
         {.key = "version", .kind = LS_RUN_TEXT, .text = ls_version()},
         {.key = "instruction_set", .kind = LS_RUN_TEXT, .text = isa},
@@ -366,12 +451,28 @@ ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_e
         {.key = "total_steps", .kind = LS_RUN_INTEGER, .integer = run->total_steps},
         {.key = "planned_bytes", .kind = LS_RUN_INTEGER, .integer = report->planned_bytes},
         {.key = "measured_bytes", .kind = LS_RUN_INTEGER, .integer = report->measured_bytes},
+        {.key = "planned_host_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->planned_host_bytes},
+        {.key = "measured_host_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->measured_host_bytes},
+        {.key = "planned_file_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->planned_file_bytes},
+        {.key = "measured_file_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->measured_file_bytes},
         /* The following are known only at the end. */
         {.key = "steps", .kind = LS_RUN_INTEGER, .integer = report->steps},
         {.key = "seconds", .kind = LS_RUN_NUMBER, .number = report->seconds},
         {.key = "weights_sha256", .kind = LS_RUN_TEXT, .text = report->weights_sha256},
+        {.key = "results", .kind = LS_RUN_OBJECT, .facts = results.facts, .count = results.count},
     };
     size_t count = sizeof facts / sizeof *facts;
-    return ls_run_record_write(run->session.options->output, run->session.options, &run->used,
-                               run->sources, facts, finished ? count : count - 3, error);
+    ls_status status =
+        ls_run_record_write(run->session.options->output, run->session.options, &run->used,
+                            run->sources, facts, finished ? count : count - 4, error);
+    ls_run_results_deinit(&results);
+    return status;
 }

@@ -2,12 +2,12 @@
 #ifndef LS_API_TRAINING_RUN_H
 #define LS_API_TRAINING_RUN_H
 
+#include "api/run_monitor.h"
 #include "api/session.h"
 #include "data/reader.h"
 #include "data/sampler.h"
 #include "engine/memory.h"
 #include "engine/ranks.h"
-#include "monitor/metrics.h"
 #include "monitor/rank_log.h"
 
 typedef struct ls_training_run {
@@ -23,10 +23,11 @@ typedef struct ls_training_run {
     ls_ranks *ranks;
     int64_t *confusion;
     ls_sampler *sampler;
-    ls_reader *reader; /* of the batches of all steps */
-    ls_metrics *metrics;
+    ls_reader *reader;       /* of the batches of all steps */
+    ls_run_monitor monitor;  /* of the first process */
     ls_rank_log **rank_logs; /* [devices], with --log-ranks all */
     int64_t steps_per_epoch, total_steps;
+    void *reserve; /* memory that writing the model will need, held while the steps run */
 } ls_training_run;
 
 /* Everything that can fail on bad input or for want of memory, before anything in the output folder
@@ -35,25 +36,26 @@ typedef struct ls_training_run {
 ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
                                const ls_callbacks *callbacks, unsigned command,
                                ls_error *error) LS_MUST_CHECK;
-/* Clear the output folder, open metrics.jsonl and write the first run.json. */
+/* Hold what writing the model will need, clear the output folder, open metrics.jsonl and the like
+ * and write the first run.json. */
 ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
                                 ls_error *error) LS_MUST_CHECK;
 void ls_training_run_close(ls_training_run *run);
 /* With --log-ranks all, after the start: a log for each rank of the process; and its lines. Without
  * they do nothing. */
 ls_status ls_rank_logs_open(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
-ls_status ls_rank_logs_step(ls_training_run *run, const ls_batch *batch,
-                            const ls_step_report *report, ls_error *error) LS_MUST_CHECK;
+ls_status ls_rank_logs_step(ls_training_run *run, const ls_batch *batch, int64_t step,
+                            const ls_step_result *result, ls_error *error) LS_MUST_CHECK;
 ls_status ls_rank_logs_line(ls_training_run *run, const char *line, ls_error *error) LS_MUST_CHECK;
 void ls_rank_logs_close(ls_training_run *run);
-/* LS_INVALID unless all processes have the same program, settings that change numbers, rows, and
- * exchanges; and later the same weights to start from. */
+/* LS_INVALID unless all processes have the same program, settings that change numbers, rows,
+ * weights and exchanges. */
 ls_status ls_training_run_compare(const ls_training_run *run, ls_error *error) LS_MUST_CHECK;
-ls_status ls_training_run_compare_weights(const ls_training_run *run,
-                                          ls_error *error) LS_MUST_CHECK;
 /* The result of this process becomes that of all; one that failed is no longer waited for. */
 ls_status ls_training_run_agree(ls_training_run *run, ls_status mine, const char *task,
                                 ls_error *error) LS_MUST_CHECK;
+/* Give back the memory that was held for writing the model. */
+void ls_training_run_release(ls_training_run *run);
 
 /* The assembly options of a run on a model with `classes` on these files. Without training rows
  * they are taken to be as long as they may be; validation and test may be NULL. */
@@ -68,11 +70,11 @@ ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory
                                   ls_error *error) LS_MUST_CHECK;
 /* All steps, with an evaluation after each epoch and at the end. */
 ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
-/* Evaluate, report, and add a line to metrics.jsonl. */
+/* Evaluate, report, and tell the sinks. */
 ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *dataset,
                                    const char *name, double epoch, ls_error *error) LS_MUST_CHECK;
 /* Write run.json; with `finished` the results too. */
-ls_status ls_training_run_record(const ls_training_run *run, bool finished,
+ls_status ls_training_run_record(ls_training_run *run, bool finished,
                                  ls_error *error) LS_MUST_CHECK;
 
 #endif

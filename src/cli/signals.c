@@ -78,7 +78,13 @@ void ls_signals_install(void)
         signal(SIGPIPE, SIG_IGN); /* mpirun may be gone before the last words are written */
     } else {
         install(SIGTERM, handle);
+        install(SIGUSR1, handle);
     }
+    /* `launch` holds it back from a rank until here. */
+    sigset_t held;
+    sigemptyset(&held);
+    sigaddset(&held, SIGUSR1);
+    sigprocmask(SIG_UNBLOCK, &held, NULL);
 }
 
 void ls_signals_end(void)

@@ -66,8 +66,8 @@ ls_status ls_processes_any(ls_processes *processes, bool mine, bool *any,
 ls_status ls_processes_mpi_all_reduce(ls_processes *processes, const float *from, float *to,
                                       int64_t elements, ls_error *error) LS_MUST_CHECK;
 
-/* Memory that all processes of the host can read, zeroed and 64-byte aligned, until they leave.
- * LS_NO_MEMORY where the system's shared memory is too small. */
+/* Memory that all processes of the host can read, zeroed, at the beginning of a page, until they
+ * leave. LS_NO_MEMORY where the system's shared memory is too small. */
 ls_status ls_processes_allocate(ls_processes *processes, int64_t bytes, const char *what,
                                 void **out, ls_error *error) LS_MUST_CHECK;
 

@@ -34,7 +34,7 @@ struct ls_comm_bench {
     int64_t bytes;
 };
 
-static ls_status take_memory(ls_comm_bench *b, int64_t staging, ls_error *error)
+static ls_status take_memory(ls_comm_bench *b, int64_t room, ls_error *error)
 {
     for (int i = 0; i < b->count; i++) {
         bench_rank *rank = &b->ranks[i];
@@ -43,10 +43,10 @@ static ls_status take_memory(ls_comm_bench *b, int64_t staging, ls_error *error)
                                             &rank->arenas[LS_PLAN_GRADIENTS], error));
         LS_TRY(device->operations->allocate(device, b->most_bytes, LS_MEMORY_DENSE, "a copy",
                                             (void **)&rank->copy, error));
-        if (staging)
-            LS_TRY(device->operations->allocate(device, staging, LS_MEMORY_DENSE,
+        if (room)
+            LS_TRY(device->operations->allocate(device, room, LS_MEMORY_DENSE,
                                                 "communication buffers",
-                                                &rank->arenas[LS_PLAN_STAGING], error));
+                                                &rank->arenas[LS_PLAN_MESSAGES], error));
         LS_TRY(LS_NEW(rank->pieces, b->size, "pieces", error));
         LS_TRY(LS_NEW(rank->begin, b->size + 1, "pieces", error));
     }
@@ -67,9 +67,9 @@ static ls_status new_ranks(ls_comm_bench *b, ls_error *error)
     ls_status status = ls_processes_comms(b->processes, comms, b->count, error);
     if (status == LS_OK) {
         b->size = comms[0]->size;
-        int64_t staging = ls_collectives_staging_bytes(comms[0]->host_begin, comms[0]->hosts);
+        int64_t room = ls_collectives_message_bytes(comms[0]->host_begin, comms[0]->hosts);
         status = ls_rank_group_new(&b->group, comms, b->count, NULL, error);
-        if (status == LS_OK) status = take_memory(b, staging, error);
+        if (status == LS_OK) status = take_memory(b, room, error);
     }
     ls_free(comms);
     return status;
@@ -106,7 +106,7 @@ void ls_comm_bench_free(ls_comm_bench *b)
         const ls_device_operations *operations = b->devices[i]->operations;
         ls_collectives_free(rank->collectives);
         operations->release(b->devices[i], rank->arenas[LS_PLAN_GRADIENTS]);
-        operations->release(b->devices[i], rank->arenas[LS_PLAN_STAGING]);
+        operations->release(b->devices[i], rank->arenas[LS_PLAN_MESSAGES]);
         operations->release(b->devices[i], rank->copy);
         ls_free(rank->pieces);
         ls_free(rank->begin);
@@ -129,11 +129,13 @@ static ls_pieces list_pieces(const ls_comm_bench *b, bench_rank *rank)
             if (owner > 0) continue;
             end = elements;
         }
-        rank->pieces[count++] = (ls_piece){.arena = LS_PLAN_GRADIENTS,
-                                           .offset = begin * (int64_t)sizeof(float),
+        ls_place place = {LS_PLAN_GRADIENTS, begin * (int64_t)sizeof(float)};
+        rank->pieces[count++] = (ls_piece){.from = place,
+                                           .to = place,
                                            .rows = begin < end,
                                            .row_elements = end - begin,
-                                           .slot_stride = elements};
+                                           .from_stride = elements,
+                                           .to_stride = elements};
     }
     rank->begin[b->size] = count;
     return (ls_pieces){rank->pieces, rank->begin};
@@ -142,7 +144,7 @@ static ls_pieces list_pieces(const ls_comm_bench *b, bench_rank *rank)
 static ls_status run_once(ls_comm_bench *b, bench_rank *rank, const ls_pieces *pieces,
                           ls_error *error)
 {
-    const ls_step_roots roots = {.count = b->size, .roots = b->roots};
+    const ls_step_roots roots = {.count = b->size, .roots = b->roots, .end = b->size};
     bool sums = b->kind == LS_BENCH_ALL_REDUCE || b->kind == LS_BENCH_REDUCE_SCATTER;
     if (b->kind == LS_BENCH_MPI_ALL_REDUCE)
         return ls_processes_mpi_all_reduce(b->processes, rank->arenas[LS_PLAN_GRADIENTS],

@@ -100,7 +100,7 @@ python3 "$SOURCE/tests/cli/damage.py" model weights 'put_float(body, word, 5, 0.
 different "--seed 2" --seed 1 -- --seed 2
 different "--devices 2" --devices 1 -- --devices 2
 different "rows of --train" -- --train short.tsv
-different "weights at the start" -- --model "$PWD/model"
+different "weights of --model" -- --model "$PWD/model"
 cp "$LOCKSTEP" other && printf ' ' >>other
 expect 1 mpirun --oversubscribe -np 1 "${train[@]}" --output new --strategy ddp : -np 1 ./other "${train[@]:1}" --output new --strategy ddp
 says err.txt "program: version"

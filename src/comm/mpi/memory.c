@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "comm/mpi/internal.h"
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 4096 };
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23

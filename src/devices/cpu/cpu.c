@@ -47,10 +47,13 @@ static void cpu_free(ls_device *device)
     ls_free(cpu);
 }
 
-/* Each allocation is preceded by 64 bytes. */
-typedef struct header {
-    _Alignas(64) int64_t bytes;
-    bool shared; /* not ours to free */
+/* Each allocation is preceded by a page. */
+typedef union header {
+    struct {
+        int64_t bytes;
+        bool shared; /* not ours to free */
+    };
+    unsigned char page[4096];
 } header;
 
 static ls_status take_memory(ls_device *device, int64_t bytes, ls_memory_use use, const char *what,
@@ -67,7 +70,8 @@ static ls_status take_memory(ls_device *device, int64_t bytes, ls_memory_use use
         return ls_fail(error, LS_NO_MEMORY, "out of memory: %lld bytes for %s", (long long)bytes,
                        what);
     *out = memory;
-    **out = (header){.bytes = bytes, .shared = shared};
+    (*out)->bytes = bytes;
+    (*out)->shared = shared;
     return LS_OK;
 }
 
@@ -139,11 +143,10 @@ static void cpu_copy(ls_device *device, void *to, const void *from, int64_t byte
     if (bytes) memcpy(to, from, (size_t)bytes);
 }
 
-static void cpu_ordered_sum(ls_device *device, float *to, const float *const *sources,
-                            const uint8_t *merges, int32_t count, int64_t elements)
+static void cpu_ordered_sum(ls_device *device, const ls_ordered_sum *sum)
 {
     uint32_t former = ls_float_mode_enter();
-    ls_cpu_of(device)->kernels->ordered_sum(to, sources, merges, count, elements);
+    ls_cpu_of(device)->kernels->ordered_sum(sum);
     ls_float_mode_leave(former);
 }
 

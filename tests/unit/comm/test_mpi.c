@@ -250,7 +250,8 @@ static int start_processes(char *program)
     setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
     setenv("ASAN_OPTIONS", "detect_leaks=0:exitcode=99", 1); /* MPI keeps memory to the end */
     /* It is not built with the sanitizer, and takes locks of its own in two orders. */
-    setenv("TSAN_OPTIONS", "halt_on_error=1:detect_deadlocks=0:ignore_noninstrumented_modules=1", 1);
+    setenv("TSAN_OPTIONS", "halt_on_error=1:detect_deadlocks=0:ignore_noninstrumented_modules=1",
+           1);
     execlp("mpirun", "mpirun", "-np", count, "--oversubscribe", "--bind-to", "none", program,
            (char *)NULL);
     printf("skipped: mpirun: %s\n", strerror(errno));

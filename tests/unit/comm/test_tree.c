@@ -105,10 +105,11 @@ static void the_list_of_roots_is_what_ranks_hold(void **state)
     for (int64_t total = 1; total <= 40; total++) {
         for (int ranks = 1; ranks <= 16; ranks++) {
             ls_tree_root listed[256], none;
-            int count = ls_tree_roots(total, ranks, listed, 256), at = 0;
+            int count = ls_tree_roots((ls_tree_range){0, total, total}, ranks, listed, 256), at = 0;
             int64_t next_leaf = 0;
             assert_in_range(count, 1, 256);
-            assert_int_equal(ls_tree_roots(total, ranks, &none, 0), count);
+            assert_int_equal(ls_tree_roots((ls_tree_range){0, total, total}, ranks, &none, 0),
+                             count);
             for (int rank = 0; rank < ranks; rank++) {
                 ls_tree_range range = ls_tree_rank_range(total, ranks, rank);
                 ls_tree_stack stack = {0};
@@ -137,6 +138,41 @@ static void the_list_of_roots_is_what_ranks_hold(void **state)
             assert_int_equal(next_leaf, total);
         }
     }
+}
+
+/* Passes of all ranks, each of consecutive leaves: their roots, pushed on what former passes left
+ * open, make the same tree, and no more waits between passes than was said. */
+static void passes_of_all_ranks_make_one_tree(void **state)
+{
+    (void)state;
+    for (int64_t total = 1; total <= 40; total++)
+        for (int ranks = 1; ranks <= 9; ranks++)
+            for (int64_t pass = ranks; pass <= 4 * ranks; pass += ranks) {
+                ls_tree_root listed[256];
+                int ends[64], count = 0, passes = 0, top = 0, at = 0;
+                for (int64_t begin = 0; begin < total; begin += pass) {
+                    ls_tree_range all = {begin, begin + pass < total ? begin + pass : total, total};
+                    count += ls_tree_roots(all, ranks, listed + count, 256 - count);
+                    ends[passes++] = count;
+                }
+                assert_in_range(count, 1, 256);
+                ls_tree_range whole = {0, total, total};
+                ls_tree_stack stack = {0};
+                root sums[256];
+                for (int p = 0; p < passes; p++) {
+                    for (; at < ends[p]; at++) {
+                        int64_t first = listed[at].first, last = listed[at].last;
+                        assert_int_equal(first, at ? listed[at - 1].last + 1 : 0);
+                        sums[top++] = (root){defined_sum(first, levels(last - first + 1), total),
+                                             first, last};
+                        int64_t next = at + 1 < count ? listed[at + 1].first : -1;
+                        merge_newest(sums, &top, ls_tree_push(&stack, whole, last, next));
+                    }
+                    assert_true(top <= ls_tree_slots(whole, total, 1, pass));
+                }
+                assert_int_equal(top, 1);
+                assert_true(sums[0].sum == defined_sum(0, levels(total), total));
+            }
 }
 
 /* A table row that only some leaves touch: the same tree with the other leaves skipped. */
@@ -232,7 +268,7 @@ static void check_hosts(int64_t total, int ranks, const int *begin, int hosts)
 {
     ls_tree_root roots[64], joined[64];
     int32_t below[64];
-    int count = ls_tree_roots(total, ranks, roots, 64), last = -1, found;
+    int count = ls_tree_roots((ls_tree_range){0, total, total}, ranks, roots, 64), last = -1, found;
     int made = ls_tree_join_roots(roots, count, total, begin, hosts, joined, below);
     assert_in_range(made, 1, count);
     for (int i = 0; i < count; i++) {
@@ -271,11 +307,11 @@ static void equal_hosts_have_one_root_each(void **state)
     ls_tree_root roots[64], joined[64];
     int32_t below[64];
     const int begin[] = {0, 2, 4, 6, 8};
-    int count = ls_tree_roots(16, 8, roots, 64);
+    int count = ls_tree_roots((ls_tree_range){0, 16, 16}, 8, roots, 64);
     assert_int_equal(ls_tree_join_roots(roots, count, 16, begin, 4, joined, below), 4);
     /* Three ranks of one leaf each on a host of four leaves' place: two nodes. */
     const int odd[] = {0, 3, 4};
-    count = ls_tree_roots(4, 4, roots, 64);
+    count = ls_tree_roots((ls_tree_range){0, 4, 4}, 4, roots, 64);
     assert_int_equal(ls_tree_join_roots(roots, count, 4, odd, 2, joined, below), 3);
     assert_int_equal(joined[0].last, 1);
     assert_int_equal(joined[1].slot, 1);
@@ -297,6 +333,7 @@ int main(void)
         cmocka_unit_test(one_rank_ends_with_the_tree_of_the_definition),
         cmocka_unit_test(ranks_hold_roots_of_the_same_tree),
         cmocka_unit_test(the_list_of_roots_is_what_ranks_hold),
+        cmocka_unit_test(passes_of_all_ranks_make_one_tree),
         cmocka_unit_test(rows_skip_the_leaves_that_do_not_touch_them),
         cmocka_unit_test(hosts_join_what_lies_within_them),
         cmocka_unit_test(equal_hosts_have_one_root_each),
