@@ -19,21 +19,21 @@ else
     echo "only one host: $two_hosts_reason"
 fi
 
-# Loss and norm of each step, evaluations: all but the times.
+# What a run computed, with all its digits; not how long it took.
 numbers() {
-    jq -c 'del(.step_seconds, .seconds, .tokens_per_second, .samples_per_second, .seconds_left)' "$1"
+    jq -c '{evaluation, step, epoch, loss, learning_rate, gradient_norm, samples, tokens, accuracy, macro_f1, confusion}' "$1"
 }
 
 expect 0 "${train[@]}" --output single
 says out.txt "sha256 $golden"
 numbers single/metrics.jsonl >single.txt
 
-# check HOSTS PROCESSES DEVICES THREADS BUCKET PASS
+# check HOSTS PROCESSES DEVICES THREADS BUCKET PASS [STRATEGY]
 check() {
-    local hosts=$1 processes=$2 devices=$3 start=(mpi_one "$2")
+    local hosts=$1 processes=$2 devices=$3 start=(mpi_one "$2") strategy=${7:-ddp}
     shift 3
     if [[ $hosts == two ]]; then start=(two_hosts_mpirun $(((processes + 1) / 2)) $((processes / 2))); fi
-    expect 0 "${start[@]}" "${train[@]}" --output out --strategy ddp --devices "$devices" \
+    expect 0 "${start[@]}" "${train[@]}" --output out --strategy "$strategy" --devices "$devices" \
         --threads "$1" --bucket-size "$2" --samples-per-pass "$3"
     local what="$hosts host, $processes processes of $devices devices, $*"
     [[ $(sha256sum <out/model.safetensors) == "$golden  -" ]] || fail "$what: other weights"
@@ -54,6 +54,12 @@ if [[ -n ${LOCKSTEP_TEST_LONG:-} ]]; then
                 done
             done
         done
+        for strategy in zero1 zero2 zero3; do
+            for ranks in 2 3 4 8; do
+                for pass in 4 all; do check $host $ranks 1 1 16KiB $pass $strategy; done
+            done
+            check $host 2 2 1 25MiB all $strategy
+        done
         for threads in 1 2; do
             check $host 2 2 $threads 16KiB 2
             check $host 2 4 $threads 25MiB all
@@ -65,11 +71,14 @@ else
     check one 2 1 1 25MiB all
     check one 3 1 2 16KiB 2
     check one 2 2 1 16KiB all
+    check one 3 1 1 16KiB 4 zero3
     for host in ${hosts#one}; do
         check two 2 1 2 16KiB 2
         check two 3 1 1 25MiB all
         check two 2 4 1 16KiB all
         check two 4 1 1 16KiB 2
+        check two 3 1 1 16KiB 4 zero2
+        check two 2 2 1 25MiB all zero3
     done
 fi
 echo "$ran layouts"
@@ -123,7 +132,7 @@ expect 0 mpi_one 2 "${plan[@]}"
 [[ $(grep -c 'total on the device' out.txt) -eq 1 ]] || fail "the plan is not printed once"
 if [[ $hosts == *two* ]]; then
     expect 0 two_hosts_mpirun 1 1 "${plan[@]}"
-    says out.txt "communication buffers"
+    says out.txt "messages between hosts"
     # A folder of the one host is none of the other: here, a mount that only its namespace has.
     mkdir -p own
     expect 1 two_hosts_mpirun 1 1 sh -c 'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then
