@@ -47,6 +47,11 @@ typedef struct ls_options {
     int64_t threads;       /* a device; 0: all cores, divided among the devices */
     int64_t device_memory; /* bytes a device may use; 0: no limit */
     bool print_program;    /* plan: print the program too */
+
+    /* Comparison of strategies: read by the program `lockstep`, not by the library. */
+    const char *strategies, *seeds, *batch_sizes; /* lists with commas; NULL: none */
+    double target_accuracy;                       /* 0: none */
+    int64_t timing_rounds, timing_steps;
 } ls_options;
 
 #endif

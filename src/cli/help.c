@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cli/arguments.h"
 #include "cli/columns.h"
 
 enum { COLUMNS = 80, HELP_COLUMN = 28, LINE_BYTES = 512 };
@@ -10,8 +11,9 @@ enum { COLUMNS = 80, HELP_COLUMN = 28, LINE_BYTES = 512 };
 static const struct group {
     const char *first, *title;
 } groups[] = {
-    {"model", "Files"},         {"text-column", "Rows"}, {"epochs", "Length and sizes"},
-    {"learning-rate", "AdamW"}, {"strategy", "Devices"}, {"print", "Plan"},
+    {"model", "Files"},           {"text-column", "Rows"}, {"epochs", "Length and sizes"},
+    {"learning-rate", "AdamW"},   {"strategy", "Devices"}, {"print", "Plan"},
+    {"strategies", "Comparison"},
 };
 
 /* Words of `text`, from column `column` on, in lines that start at `indent`; ends the line. */
@@ -62,6 +64,9 @@ static const char *placeholder(const ls_setting *setting)
     case LS_SETTING_TEXT:
         break;
     }
+    if (strcmp(setting->name, "strategies") == 0 || strcmp(setting->name, "seeds") == 0 ||
+        strcmp(setting->name, "batch-sizes") == 0)
+        return " LIST";
     if (*setting->fallback) return " NAME";
     if (ends_with(setting->name, "column")) return " COLUMN";
     bool folder = strcmp(setting->name, "model") == 0 || strcmp(setting->name, "output") == 0;
@@ -104,7 +109,7 @@ static void print_settings(FILE *stream, const ls_command *command)
     for (const ls_setting *setting = ls_settings(); setting->name; setting++) {
         for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
             if (strcmp(groups[i].first, setting->name) == 0) title = groups[i].title;
-        if (!(setting->commands & command->bit)) continue;
+        if (!ls_command_takes(command, setting)) continue;
         if (title) fprintf(stream, "\n%s:\n", title);
         title = NULL;
         print_setting(stream, command, setting);
@@ -151,7 +156,8 @@ void ls_help_print_all(FILE *stream, const ls_command *const *commands, size_t c
           stream);
     print_wrapped(stream,
                   "Exit status: 0 done; 1 bad input or a failed run; 2 a wrong command line or "
-                  "something that is not supported; 5 stopped at a loss or gradient that is not "
+                  "something that is not supported; 3 some rows of a comparison failed; 5 stopped "
+                  "at a loss or gradient that is not "
                   "finite; 75 stopped by a signal, with the model written.",
                   0, 0);
 }
