@@ -110,8 +110,7 @@ const ls_command ls_command_compare = {
         "every run.\n"
         "single is one device of the same size (--threads, or the cores divided by --devices), and "
         "the base of speed-up and efficiency; beside it stands a row with all these cores in one "
-        "device. A strategy that fails is a row with its reason. +offload, +offload-disk and "
-        "+recompute after a strategy's name add those.",
+        "device. A strategy that fails is a row with its reason.",
     .needed = {"model", "train", "output"},
     .can_be_quiet = true,
     .run = compare,

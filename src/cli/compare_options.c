@@ -9,20 +9,7 @@
 
 #include "cli/exit_status.h"
 
-enum { NUMBER_BYTES = 64, STRATEGY_BYTES = LS_COMPARE_NAME_BYTES };
-
-/* What a "+WORD" after a strategy's name sets. */
-static const struct addition {
-    const char *word, *name, *value;
-    const char *only; /* with this strategy; NULL: with any */
-} additions[] = {
-    {"offload", "offload-optimizer", "host", NULL},
-    {"offload", "offload-parameters", "host", "zero3"},
-    {"offload-disk", "offload-optimizer", "disk", NULL},
-    {"offload-disk", "offload-parameters", "disk", "zero3"},
-    {"recompute", "recompute", "layer", NULL},
-};
-enum { ADDITIONS = sizeof additions / sizeof *additions };
+enum { NUMBER_BYTES = 64 };
 
 /* Settings that a comparison gives to each run itself. */
 static const char *const own_settings[] = {"strategy",   "devices", "threads",   "seed",
@@ -73,62 +60,21 @@ static ls_status read_integers(int64_t *into, size_t *count, const char *name, c
 /* --- strategies
  * -------------------------------------------------------------------------------------- */
 
-/* Set one on scratch options, for train's own check, and keep it as a flag. */
-static ls_status add_flag(ls_compare_strategy *strategy, ls_options *scratch, const char *name,
-                          const char *value, ls_error *error)
-{
-    char flag[200];
-    int count = 0;
-    while (count < LS_COMPARE_FLAGS && strategy->flags[count])
-        count++;
-    if (count == LS_COMPARE_FLAGS)
-        return ls_complain(error, LS_USAGE, "--strategies: '%s' adds too much", strategy->name);
-    ls_status status = ls_options_set(scratch, name, value, error);
-    if (status != LS_OK) return status;
-    snprintf(flag, sizeof flag, "--%s=%s", name, value);
-    strategy->flags[count] = strdup(flag);
-    return strategy->flags[count] ? LS_OK : fail_memory(error);
-}
-
-static ls_status add_word(ls_compare_strategy *strategy, ls_options *scratch, const char *base,
-                          const char *word, ls_error *error)
-{
-    bool known = false;
-    for (int i = 0; i < ADDITIONS; i++) {
-        const struct addition *addition = &additions[i];
-        if (strcmp(addition->word, word) != 0) continue;
-        known = true;
-        if (addition->only && strcmp(addition->only, base) != 0) continue;
-        ls_status status = add_flag(strategy, scratch, addition->name, addition->value, error);
-        if (status != LS_OK) return status;
-    }
-    if (known) return LS_OK;
-    return ls_complain(error, LS_USAGE,
-                       "--strategies: '%s' in '%s' is not known: there are +offload, +offload-disk "
-                       "and +recompute",
-                       word, strategy->name);
-}
-
+/* Checked as `lockstep train` checks it; "+offload" and the like belong to the name. */
 static ls_status read_strategy(ls_compare_strategy *strategy, const char *name, ls_error *error)
 {
-    char words[STRATEGY_BYTES], *state = NULL;
     ls_options scratch;
     ls_options_default(&scratch);
-    *strategy = (ls_compare_strategy){.single = false};
+    if (!*name) return ls_complain(error, LS_USAGE, "--strategies: an empty name in the list");
+    *strategy = (ls_compare_strategy){.single = strcspn(name, "+") == strlen("single") &&
+                                                strncmp(name, "single", 6) == 0};
     snprintf(strategy->name, sizeof strategy->name, "%s", name);
-    snprintf(words, sizeof words, "%s", name);
-    const char *base = strtok_r(words, "+", &state);
-    if (!base) return ls_complain(error, LS_USAGE, "--strategies: an empty name in the list");
-    strategy->single = strcmp(base, "single") == 0;
-    ls_status status = add_flag(strategy, &scratch, "strategy", base, error);
-    for (const char *word; status == LS_OK && (word = strtok_r(NULL, "+", &state));)
-        status = add_word(strategy, &scratch, base, word, error);
-    return status;
+    return ls_options_set(&scratch, "strategy", name, error);
 }
 
 static ls_status read_strategies(ls_compare_request *request, const char *list, ls_error *error)
 {
-    char name[STRATEGY_BYTES];
+    char name[LS_COMPARE_NAME_BYTES];
     size_t count = 1;
     ls_status status = read_strategy(&request->strategies[0], "single", error);
     while (status == LS_OK && next_part(&list, name, sizeof name)) {
@@ -286,9 +232,6 @@ ls_status ls_compare_request_init(ls_compare_request *request, const ls_options 
 
 void ls_compare_request_deinit(ls_compare_request *request)
 {
-    for (int i = 0; i < LS_COMPARE_MOST; i++)
-        for (int k = 0; k < LS_COMPARE_FLAGS; k++)
-            free((void *)(uintptr_t)request->strategies[i].flags[k]);
     for (char **flag = request->flags; flag && *flag; flag++)
         free(*flag);
     free(request->flags);

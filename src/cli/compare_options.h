@@ -12,7 +12,7 @@ typedef struct ls_compare_request {
     ls_compare_options options;
     ls_compare_strategy strategies[LS_COMPARE_MOST];
     int64_t seeds[LS_COMPARE_MOST], batch_sizes[LS_COMPARE_MOST];
-    char **flags; /* owned, as are the strategies' flags; ended by NULL */
+    char **flags; /* owned; ended by NULL */
     char *command;
     char program[4096];
 } ls_compare_request;

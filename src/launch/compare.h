@@ -15,12 +15,11 @@
 #include "base/status.h"
 #include "launch/compare_facts.h"
 
-enum { LS_COMPARE_FLAGS = 6, LS_COMPARE_NAME_BYTES = 80, LS_COMPARE_REASON_BYTES = 600 };
+enum { LS_COMPARE_NAME_BYTES = 80, LS_COMPARE_REASON_BYTES = 600 };
 
 typedef struct ls_compare_strategy {
-    char name[LS_COMPARE_NAME_BYTES];    /* "zero3+offload" */
-    const char *flags[LS_COMPARE_FLAGS]; /* "--strategy=zero3", ...; ended by NULL if fewer */
-    bool single;                         /* runs on one device */
+    char name[LS_COMPARE_NAME_BYTES]; /* as --strategy takes it: "zero3+offload" */
+    bool single;                      /* runs on one device */
 } ls_compare_strategy;
 
 /* Everything borrowed until the comparison is freed. */

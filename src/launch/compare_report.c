@@ -20,7 +20,7 @@ ls_status ls_compare_report_json(ls_text *text, const char *json, ls_error *erro
     return LS_OK;
 }
 
-/* The first row that left a profile, several devices before one. */
+/* Of the first row that left a profile, several devices before one; null if there is none. */
 static ls_status put_timeline(ls_text *text, const ls_compare_folder *folder,
                               const ls_comparison *comparison, ls_error *error)
 {
@@ -32,9 +32,16 @@ static ls_status put_timeline(ls_text *text, const ls_compare_folder *folder,
             ls_compare_folder_name(name, row->name, row->batch_size, row->seeds[0].seed);
             LS_TRY(ls_compare_folder_run(folder, name, &path, error));
             size_t before = text->length;
-            ls_status status = ls_compare_timeline(text, path, row->name, error);
+            ls_error problem;
+            ls_status status = ls_compare_timeline(text, path, row->name, &problem);
             ls_free(path);
-            if (status != LS_OK || text->length > before) return status;
+            if (status == LS_OK && text->length > before) return LS_OK;
+            if (status == LS_OK) continue;
+            if (status == LS_NO_MEMORY) return ls_fail(error, status, "%s", problem.text);
+            /* The page is worth more than its timeline. */
+            if (comparison->options->message)
+                comparison->options->message(comparison->options->context, problem.text);
+            return ls_text_append(text, "null", 4, error);
         }
     }
     return ls_text_append(text, "null", 4, error);
