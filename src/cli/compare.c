@@ -33,8 +33,7 @@ static void show_run(void *context, const char *what, int64_t done, int64_t tota
     snprintf(line, sizeof line, "[%" PRId64 "/%" PRId64 "] %s", done, total, what);
     int columns = progress->live ? ls_terminal_columns(STDERR_FILENO) - 1 : LS_NO_LIMIT;
     ls_columns_fit(fitted, sizeof fitted, line, columns);
-    clear(progress);
-    fprintf(stderr, progress->live ? "%s" : "%s\n", fitted);
+    fprintf(stderr, progress->live ? "\r%s\033[K" : "%s\n", fitted);
     fflush(stderr);
     progress->standing = progress->live;
 }
@@ -100,9 +99,8 @@ const ls_command ls_command_compare = {
     .bit = LS_COMMAND_COMPARE | LS_COMMAND_TRAIN,
     .left_out = "strategy",
     .summary = "speed, memory, accuracy and bits of strategies, side by side",
-    .usage = "--model FOLDER --train FILE --devices N --strategies LIST --output FOLDER [flags]",
-    .example = "lockstep compare --model all-MiniLM-L6-v2 --train train.tsv --validation dev.tsv "
-               "--devices 2 --strategies single,ddp --max-steps 60 --output compared",
+    .usage = "--model FOLDER --train FILE --output FOLDER [flags]",
+    .example = "lockstep compare --model m --train t.tsv --devices 2 --output compared",
     .details =
         "Trains with each strategy in a process of its own on the same data, seeds and global "
         "batch, then times all of them in turns. Prints tables and verdicts and writes "

@@ -7,7 +7,7 @@
 #include "cli/columns.h"
 #include "cli/format.h"
 
-enum { CELL_BYTES = 96, MOST_COLUMNS = 8, GAP = 2, STACKED_HEADING = 18 };
+enum { CELL_BYTES = 96, MOST_COLUMNS = 8, GAP = 2, STACKED_HEADING = 12 };
 
 typedef enum cell_kind {
     CELL_FIGURES, /* three figures */
