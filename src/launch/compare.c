@@ -81,10 +81,15 @@ static void announce(const ls_comparison *comparison, const ls_compare_row *row,
         options->running(options->context, text, counter->done, counter->total);
 }
 
-static void tell_failure(const ls_compare_options *options, const ls_compare_row *row)
+/* A reason that another row had before is not told again. */
+static void tell_failure(const ls_comparison *comparison, const ls_compare_row *row)
 {
+    const ls_compare_options *options = comparison->options;
     char text[LS_COMPARE_REASON_BYTES + 200];
     if (row->state == LS_COMPARE_DONE || !options->message) return;
+    for (size_t i = 0; i < comparison->row_count; i++)
+        if (&comparison->rows[i] != row && strcmp(comparison->rows[i].reason, row->reason) == 0)
+            return;
     snprintf(text, sizeof text, "%s %s: %s", row->name, ls_compare_state_name(row->state),
              row->reason);
     options->message(options->context, text);
@@ -100,7 +105,7 @@ static ls_status run_full(ls_comparison *comparison, const ls_compare_folder *fo
             announce(comparison, row, "seed", options->seeds[s], counter);
             if (row->state != LS_COMPARE_DONE) continue;
             LS_TRY(ls_compare_run_full(options, folder, row, options->seeds[s], error));
-            tell_failure(options, row);
+            tell_failure(comparison, row);
         }
     }
     return LS_OK;
@@ -117,7 +122,7 @@ static ls_status run_rounds(ls_comparison *comparison, const ls_compare_folder *
             announce(comparison, row, "timing round", round + 1, counter);
             if (row->state != LS_COMPARE_DONE) continue;
             LS_TRY(ls_compare_run_timing(options, folder, row, error));
-            tell_failure(options, row);
+            tell_failure(comparison, row);
         }
     }
     return LS_OK;
