@@ -124,8 +124,12 @@ void ls_compare_folder_name(char into[LS_COMPARE_FOLDER_BYTES], const char *row,
 {
     snprintf(into, LS_COMPARE_FOLDER_BYTES, "%s-batch%" PRId64 "-seed%" PRId64, row, batch_size,
              seed);
-    for (char *at = into; *at; at++)
-        if (*at == ' ' || *at == ',' || *at == '/') *at = '-';
+    size_t used = 0;
+    for (const char *at = into; *at; at++) {
+        if (*at == ',') continue;
+        into[used++] = *at == ' ' || *at == '/' ? '-' : *at;
+    }
+    into[used] = '\0';
 }
 
 ls_status ls_compare_folder_run(const ls_compare_folder *folder, const char *name, char **out,

@@ -87,9 +87,11 @@ static ls_status fill_seeds(ls_compare_row *row, ls_error *error)
 
 static void fill_bits(ls_compare_row *row, const ls_compare_row *base)
 {
-    for (size_t i = 0; base && i < row->seed_count && i < base->seed_count; i++)
+    for (size_t i = 0; i < row->seed_count; i++) {
+        bool known = base && i < base->seed_count;
         row->seeds[i].same_bits =
-            strcmp(row->seeds[i].weights_sha256, base->seeds[i].weights_sha256) == 0;
+            known ? strcmp(row->seeds[i].weights_sha256, base->seeds[i].weights_sha256) == 0 : -1;
+    }
     row->same_bits = base && row->seed_count ? 1 : -1;
     for (size_t i = 0; i < row->seed_count; i++)
         if (row->seeds[i].same_bits != 1) row->same_bits = row->seeds[i].same_bits;
