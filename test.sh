@@ -103,7 +103,7 @@ part_cli_sanitize() {
 
 # Only folders that start threads: the thread sanitizer is slow.
 part_thread() {
-    local folders='base|comm|data|devices|engine' programs runner=()
+    local folders='base|comm|data|devices|engine|monitor' programs runner=()
     programs=$(find tests/unit -name 'test_*.c' | grep -E "^tests/unit/($folders)/" |
         sed -e 's|^tests/unit/|build/thread/tests/|' -e 's|\.c$||')
     # The sanitizer's memory layout does not bear a randomised address space on every kernel.

@@ -87,7 +87,8 @@ LS_API ls_status ls_sources_set(ls_sources *sources, const char *name, const cha
 /* --- the commands ---------------------------------------------------------------------------- */
 
 /* Fine-tune options->model on options->train and write the result to options->output:
- * model.safetensors, config.json, the tokenizer's files, metrics.jsonl, run.json. `callbacks`,
+ * model.safetensors, config.json, the tokenizer's files, metrics.jsonl, run.json, and profile/ with
+ * options->profile; files of options->tensorboard, csv and prometheus where they say. `callbacks`,
  * `sources` and `report` may be NULL. Nothing is written to output before the input has been
  * checked. LS_INTERRUPTED: should_stop ended the run; the model is written all the same,
  * unless the data was still being read (report->steps is 0 then).

@@ -48,6 +48,15 @@ typedef struct ls_options {
     int64_t device_memory; /* bytes a device may use; 0: no limit */
     bool print_program;    /* plan: print the program too */
 
+    /* Monitoring. */
+    const char *tensorboard;   /* folder of TensorBoard event files; NULL: none */
+    const char *csv;           /* folder of CSV files as DeepSpeed's csv_monitor has them; NULL */
+    const char *job_name;      /* of the folder in it */
+    const char *prometheus;    /* file for a node exporter's textfile collector; NULL: none */
+    int64_t log_every;         /* steps from one plain line of progress to the next; 0: about 20 */
+    bool profile;              /* write output/profile */
+    const char *profile_steps; /* "10:15": the first and the last step of the profile */
+    bool measure_peak;         /* for share_of_peak in run.json; a profile does it too */
     /* Comparison of strategies: read by the program `lockstep`, not by the library. */
     const char *strategies, *seeds, *batch_sizes; /* lists with commas; NULL: none */
     double target_accuracy;                       /* 0: none */

@@ -13,6 +13,18 @@ typedef struct ls_step_report {
     int64_t samples, tokens; /* of this step */
     double step_seconds, tokens_per_second;
     double seconds_left; /* estimate */
+
+    int64_t samples_done, tokens_done; /* up to this step */
+    int64_t skipped_steps;             /* steps so far that updated nothing */
+    /* Where the step's time went, on average over the ranks; the parts add up to step_seconds. */
+    double data_seconds;                      /* waiting for the batch, writing inputs */
+    double forward_seconds, backward_seconds; /* computing */
+    double exchange_seconds;                  /* waiting for other ranks and their bytes */
+    double optimizer_seconds;
+    /* The process, looked at once a second. */
+    double cores_busy;    /* on average since the last look; 0 before the second one */
+    int64_t host_bytes;   /* resident */
+    int64_t device_bytes; /* handed out by the device that holds most */
 } ls_step_report;
 
 /* Counts of one evaluation; nothing but integers and the loss decide the metrics. */

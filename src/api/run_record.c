@@ -63,10 +63,22 @@ static ls_status put_setting(document *record, const ls_setting *setting, const 
     return ls_text_append(&record->json, "}", 1, error);
 }
 
-static ls_status put_fact(document *record, const ls_run_fact *fact, ls_error *error)
+static ls_status put_facts(document *record, const ls_run_fact *facts, size_t count, int depth,
+                           ls_error *error);
+
+static ls_status put_texts(document *record, const ls_run_fact *fact, ls_error *error)
+{
+    LS_TRY(ls_text_append(&record->json, "[", 1, error));
+    for (size_t i = 0; i < fact->count; i++) {
+        if (i) LS_TRY(ls_text_append(&record->json, ", ", 2, error));
+        LS_TRY(put_text(record, fact->texts[i], error));
+    }
+    return ls_text_append(&record->json, "]", 1, error);
+}
+
+static ls_status put_fact(document *record, const ls_run_fact *fact, int depth, ls_error *error)
 {
     char digits[LS_NUMBER_BYTES];
-    LS_TRY(ls_text_print(&record->json, error, ",\n  "));
     LS_TRY(put_text(record, fact->key, error));
     LS_TRY(ls_text_append(&record->json, ": ", 2, error));
     switch (fact->kind) {
@@ -78,14 +90,24 @@ static ls_status put_fact(document *record, const ls_run_fact *fact, ls_error *e
         if (fact->number - fact->number != 0) return put_text(record, NULL, error);
         return ls_text_print(&record->json, error, "%s", ls_number_print(digits, fact->number));
     case LS_RUN_TEXTS:
+        return put_texts(record, fact, error);
+    case LS_RUN_OBJECT:
         break;
     }
-    LS_TRY(ls_text_append(&record->json, "[", 1, error));
-    for (size_t i = 0; i < fact->count; i++) {
-        if (i) LS_TRY(ls_text_append(&record->json, ", ", 2, error));
-        LS_TRY(put_text(record, fact->texts[i], error));
+    LS_TRY(ls_text_append(&record->json, "{", 1, error));
+    LS_TRY(put_facts(record, fact->facts, fact->count, depth + 1, error));
+    return ls_text_print(&record->json, error, "\n%*s}", 2 * depth, "");
+}
+
+/* Each on a line of its own, a comma between them. */
+static ls_status put_facts(document *record, const ls_run_fact *facts, size_t count, int depth,
+                           ls_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        LS_TRY(ls_text_print(&record->json, error, "%s\n%*s", i ? "," : "", 2 * depth, ""));
+        LS_TRY(put_fact(record, &facts[i], depth, error));
     }
-    return ls_text_append(&record->json, "]", 1, error);
+    return LS_OK;
 }
 
 static ls_status put_all(document *record, const ls_options *given, const ls_options *used,
@@ -100,9 +122,8 @@ static ls_status put_all(document *record, const ls_options *given, const ls_opt
         LS_TRY(put_setting(record, setting, given, used, sources, error));
         separator = ",\n";
     }
-    LS_TRY(ls_text_print(&record->json, error, "\n  }"));
-    for (size_t i = 0; i < count; i++)
-        LS_TRY(put_fact(record, &facts[i], error));
+    LS_TRY(ls_text_print(&record->json, error, "\n  }%s", count ? "," : ""));
+    LS_TRY(put_facts(record, facts, count, 1, error));
     return ls_text_print(&record->json, error, "\n}\n");
 }
 

@@ -18,7 +18,8 @@ typedef enum ls_run_fact_kind {
     LS_RUN_TEXT,
     LS_RUN_INTEGER,
     LS_RUN_NUMBER,
-    LS_RUN_TEXTS
+    LS_RUN_TEXTS,
+    LS_RUN_OBJECT
 } ls_run_fact_kind;
 
 /* One more key of the document: what the run found. Borrowed during the call; a NULL text and a
@@ -29,7 +30,8 @@ typedef struct ls_run_fact {
     const char *text;
     int64_t integer;
     double number;
-    const char *const *texts; /* [count], UTF-8 */
+    const char *const *texts;        /* [count], UTF-8 */
+    const struct ls_run_fact *facts; /* [count], of an object */
     size_t count;
 } ls_run_fact;
 

@@ -150,6 +150,12 @@ ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *
     return LS_OK;
 }
 
+void ls_session_stage(const ls_session *session, const char *what)
+{
+    if (session->callbacks->stage)
+        session->callbacks->stage(session->callbacks->context, what, 0, 0);
+}
+
 void ls_session_message(const ls_session *session, const char *format, ...)
 {
     if (!session->callbacks->message) return;

@@ -36,6 +36,9 @@ ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *
                              bool need_labels, const char *cache_folder,
                              ls_error *error) LS_MUST_CHECK;
 
+/* callbacks->stage, of something that takes a while and has no parts. */
+void ls_session_stage(const ls_session *session, const char *what);
+
 /* printf to callbacks->message. */
 void ls_session_message(const ls_session *session, const char *format, ...) LS_PRINTF(2, 3);
 

@@ -163,6 +163,31 @@ static ls_status check_row(const ls_options *options, int row, ls_error *error)
     return fail_range(row, ls_options_get(options, settings[row].name, buffer), error);
 }
 
+ls_status ls_profile_steps_parse(const char *text, int64_t *first, int64_t *last, ls_error *error)
+{
+    char *end = NULL;
+    errno = 0;
+    *first = *last = strtoll(text, &end, 10);
+    bool good = text[0] >= '0' && text[0] <= '9';
+    if (good && *end == ':') {
+        good = end[1] >= '0' && end[1] <= '9';
+        if (good) *last = strtoll(end + 1, &end, 10);
+    }
+    if (good && !*end && errno == 0 && *first >= 1 && *first <= *last) return LS_OK;
+    return ls_fail(error, LS_USAGE,
+                   "--profile-steps: '%s' is not FIRST:LAST, two steps counted from 1, as in 10:15",
+                   text);
+}
+
+static ls_status check_monitoring(const ls_options *options, ls_error *error)
+{
+    int64_t first, last;
+    LS_TRY(ls_profile_steps_parse(options->profile_steps, &first, &last, error));
+    if (!strchr(options->job_name, '/')) return LS_OK;
+    return ls_fail(error, LS_USAGE, "--job-name: '%s' is a path; it is the name of one folder",
+                   options->job_name);
+}
+
 static ls_status check_combinations(const ls_options *options, unsigned command, ls_error *error)
 {
     if ((command & RUN) && options->max_steps == 0)
@@ -186,6 +211,7 @@ ls_status ls_options_check(const ls_options *options, unsigned command, ls_error
             return ls_fail(error, LS_USAGE, "--%s is needed: %s", settings[row].name,
                            settings[row].help);
     }
+    if (command & LS_COMMAND_TRAIN) LS_TRY(check_monitoring(options, error));
     return check_combinations(options, command, error);
 }
 

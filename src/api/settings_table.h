@@ -85,6 +85,22 @@
       "threads of a device; 0: all cores, divided among the devices") \
     X("device-memory", device_memory, BYTES, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 9.2e18, \
       "bytes that a device may use, such as 600MiB or 2GB; 0: no limit") \
+    X("tensorboard", tensorboard, TEXT, LS_COMMAND_TRAIN, 0, "", 0, 0, \
+      "folder to write TensorBoard event files to") \
+    X("csv", csv, TEXT, LS_COMMAND_TRAIN, 0, "", 0, 0, \
+      "folder to write a CSV file a metric to, laid out as by DeepSpeed's csv_monitor") \
+    X("job-name", job_name, TEXT, LS_COMMAND_TRAIN, 0, "lockstep", 0, 0, \
+      "name of the folder below --csv") \
+    X("prometheus", prometheus, TEXT, LS_COMMAND_TRAIN, 0, "", 0, 0, \
+      "file to keep the latest numbers in, for a node exporter's textfile collector (*.prom)") \
+    X("log-every", log_every, INTEGER, LS_COMMAND_TRAIN, 0, "0", 0, 1e12, \
+      "steps between lines of progress where there is no terminal; 0: about twenty lines a run") \
+    X("profile", profile, FLAG, LS_COMMAND_TRAIN, 0, "false", 0, 0, \
+      "record some steps: a trace for Perfetto and a summary in the output folder's profile/") \
+    X("profile-steps", profile_steps, TEXT, LS_COMMAND_TRAIN, 0, "10:15", 0, 0, \
+      "first and last step of --profile; a shorter run has its last steps recorded") \
+    X("measure-peak", measure_peak, FLAG, LS_COMMAND_TRAIN, 0, "false", 0, 0, \
+      "measure this machine's best product first (a second), for share_of_peak in run.json") \
     X("print", print_program, FLAG, LS_COMMAND_PLAN, 0, "false", 0, 0, \
       "print the program of a step too") \
     X("strategies", strategies, TEXT, LS_COMMAND_COMPARE, 0, "single,ddp", 0, 0, \

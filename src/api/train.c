@@ -1,32 +1,60 @@
 /* ls_train: the steps of a run, and writing what came of it. */
 #include "api/training_run.h"
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/digest.h"
 #include "base/files.h"
 
-static ls_status report_step(ls_training_run *run, const ls_batch *batch,
-                             const ls_step_result *result, double seconds, ls_error *error)
+/* Also of a step that was not finite and ends the run: what it found is worth a line. */
+static ls_status report_step(ls_training_run *run, const ls_monitored_step *step,
+                             const ls_batch *batch, const ls_step_result *result, bool updated,
+                             ls_error *error)
 {
     const ls_callbacks *callbacks = run->session.callbacks;
-    int64_t step = run->report.steps, tokens = batch->offsets[batch->samples];
-    run->report.seconds += seconds;
     ls_step_report report = {
-        .step = step,
+        .step = step->number,
         .total_steps = run->total_steps,
-        .epoch = (double)step / (double)run->steps_per_epoch,
+        .epoch = (double)step->number / (double)run->steps_per_epoch,
         .loss = result->loss,
         .learning_rate = result->learning_rate,
         .gradient_norm = result->gradient_norm,
-        .samples = batch->samples,
-        .tokens = tokens,
-        .step_seconds = seconds,
-        .tokens_per_second = seconds > 0 ? (double)tokens / seconds : 0,
-        .seconds_left = run->report.seconds / (double)step * (double)(run->total_steps - step),
+        .device_bytes = run->report.measured_bytes,
     };
-    LS_TRY(ls_metrics_step(run->metrics, &report, error));
+    run->report.seconds += result->end - step->begin;
+    report.seconds_left =
+        run->report.seconds / (double)step->number * (double)(run->total_steps - step->number);
+    LS_TRY(ls_run_monitor_step_end(&run->monitor, step, batch, result,
+                                   ls_ranks_elements(run->ranks), updated, &report, error));
     if (callbacks->step) callbacks->step(callbacks->context, &report);
     return LS_OK;
+}
+
+static ls_status write_profile_if_due(ls_training_run *run, ls_error *error)
+{
+    bool written;
+    LS_TRY(ls_run_monitor_profile(&run->monitor, &written, error));
+    if (!written) return LS_OK;
+    if (*run->monitor.profile_notes)
+        ls_session_message(&run->session, "%s", run->monitor.profile_notes);
+    ls_session_message(&run->session, "profile: %s/summary.txt, and trace.json for Perfetto",
+                       run->monitor.profile_folder);
+    return LS_OK;
+}
+
+static ls_status run_step(ls_training_run *run, ls_error *error)
+{
+    const ls_batch *batch;
+    ls_step_result result;
+    bool more;
+    ls_monitored_step step = ls_run_monitor_step_begin(&run->monitor, run->report.steps + 1);
+    LS_TRY(ls_reader_next(run->reader, &batch, &more, error));
+    if (!more) return ls_fail(error, LS_INTERNAL, "the reader ended before the run");
+    ls_run_monitor_batch(&run->monitor, &step);
+    ls_status status = ls_ranks_step(run->ranks, step.number, batch, &result, error);
+    if (status == LS_NOT_FINITE) LS_TRY(report_step(run, &step, batch, &result, false, error));
+    if (status != LS_OK) return status;
+    run->report.steps++;
+    LS_TRY(report_step(run, &step, batch, &result, true, error));
+    return write_profile_if_due(run, error);
 }
 
 static ls_status evaluate_if_due(ls_training_run *run, ls_error *error)
@@ -42,15 +70,7 @@ ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
 {
     const ls_callbacks *callbacks = run->session.callbacks;
     while (run->report.steps < run->total_steps) {
-        double start = ls_seconds();
-        const ls_batch *batch;
-        ls_step_result result;
-        bool more;
-        LS_TRY(ls_reader_next(run->reader, &batch, &more, error));
-        if (!more) return ls_fail(error, LS_INTERNAL, "the reader ended before the run");
-        LS_TRY(ls_ranks_step(run->ranks, run->report.steps + 1, batch, &result, error));
-        run->report.steps++;
-        LS_TRY(report_step(run, batch, &result, ls_seconds() - start, error));
+        LS_TRY(run_step(run, error));
         bool more_steps = run->report.steps < run->total_steps;
         if (more_steps && callbacks->should_stop && callbacks->should_stop(callbacks->context)) {
             run->report.stopped = true;
@@ -65,6 +85,7 @@ static ls_status write_results(ls_training_run *run, ls_error *error)
 {
     char *weights = NULL;
     const char *output = run->session.options->output;
+    ls_session_stage(&run->session, "saving the model");
     LS_TRY(ls_output_write_model(output, &run->session.folder, run->session.labels,
                                  run->session.max_length, ls_ranks_executor(run->ranks),
                                  &run->programs.training, error));
@@ -83,9 +104,7 @@ static ls_status train(ls_training_run *run, const ls_sources *sources, ls_error
         LS_TRY(ls_training_run_evaluate(run, run->test, "test",
                                         (double)run->report.steps / (double)run->steps_per_epoch,
                                         error));
-    ls_metrics *metrics = run->metrics;
-    run->metrics = NULL; /* closing frees it, whatever comes of it */
-    LS_TRY(ls_metrics_close(metrics, error));
+    LS_TRY(ls_run_monitor_finish(&run->monitor, error));
     return ls_training_run_record(run, true, error);
 }
 

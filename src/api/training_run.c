@@ -1,6 +1,7 @@
 #include "api/training_run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/run_record.h"
@@ -129,9 +130,28 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
     return ls_session_label_names(&run->session, &run->label_names, error);
 }
 
+static ls_status open_monitor(ls_training_run *run, ls_error *error)
+{
+    int64_t tokens = (int64_t)ls_dataset_tokens(run->train) / (int64_t)ls_dataset_count(run->train);
+    ls_run_monitor_options options = {.options = run->session.options,
+                                      .programs = &run->programs,
+                                      .ranks = run->session.device_count,
+                                      .threads = ls_cpu_device_threads(run->session.device),
+                                      .total_steps = run->total_steps,
+                                      .step_tokens = tokens * run->used.batch_size};
+    if (options.options->profile || options.options->measure_peak)
+        ls_session_stage(&run->session, "measuring this machine's peak");
+    LS_TRY(ls_run_monitor_open(&run->monitor, &options, error));
+    ls_ranks_trace(run->ranks, ls_profile_trace(run->monitor.profile));
+    if (*run->monitor.profile_notes)
+        ls_session_message(&run->session, "%s", run->monitor.profile_notes);
+    return LS_OK;
+}
+
 static ls_status load_weights(ls_training_run *run, ls_error *error)
 {
     ls_parameters_notes notes = {0};
+    ls_session_stage(&run->session, "loading the weights");
     ls_status status =
         ls_ranks_load(run->ranks, run->session.folder.weights, run->used.seed, &notes, error);
     if (status == LS_OK && notes.initialised.length)
@@ -154,7 +174,10 @@ static ls_status start_reading(ls_training_run *run, ls_error *error)
         .seed = run->used.seed,
     };
     LS_TRY(ls_sampler_new(&run->sampler, &order, error));
-    ls_reader_options reading = {.dataset = run->train, .sampler = run->sampler};
+    ls_reader_options reading = {
+        .dataset = run->train,
+        .sampler = run->sampler,
+        .track = ls_trace_track(ls_profile_trace(run->monitor.profile), 0, LS_TRACE_DATA)};
     return ls_reader_new(&run->reader, &reading, error);
 }
 
@@ -172,6 +195,7 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
     plan_steps(run);
     LS_TRY_GOTO(status, make_programs(run, error), fail);
     LS_TRY_GOTO(status, make_ranks(run, error), fail);
+    LS_TRY_GOTO(status, open_monitor(run, error), fail);
     LS_TRY_GOTO(status, load_weights(run, error), fail);
     LS_TRY_GOTO(status, start_reading(run, error), fail);
     return LS_OK;
@@ -185,9 +209,11 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
 {
     const char *output = run->session.options->output;
     run->sources = sources;
+    LS_TRY(ls_run_monitor_start(&run->monitor, run->session.options, error));
     LS_TRY(ls_training_run_record(run, false, error));
     ls_status status = ls_output_clear(output, "run.json", error);
-    if (status == LS_OK) status = ls_metrics_open(&run->metrics, output, false, error);
+    if (status == LS_OK)
+        status = ls_run_monitor_start_metrics(&run->monitor, run->session.options, error);
     if (status == LS_OK)
         run->made_output = 0;
     else
@@ -197,10 +223,10 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
 
 void ls_training_run_close(ls_training_run *run)
 {
-    ls_metrics_free(run->metrics);
     ls_reader_free(run->reader);
     ls_sampler_free(run->sampler);
     ls_ranks_free(run->ranks);
+    ls_run_monitor_close(&run->monitor); /* after the threads that record */
     ls_run_programs_deinit(&run->programs);
     ls_free(run->confusion);
     ls_free(run->label_names);
@@ -217,7 +243,10 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
 {
     const ls_callbacks *callbacks = run->session.callbacks;
     ls_evaluation evaluation = {.confusion = run->confusion};
+    char stage[64];
     double start = ls_seconds();
+    snprintf(stage, sizeof stage, "evaluating the %s file", name);
+    ls_session_stage(&run->session, stage);
     LS_TRY(ls_ranks_evaluate(run->ranks, dataset, run->used.leaf_size, &evaluation, error));
     int32_t classes = ls_labels_count(run->session.labels);
     ls_evaluation_report report = {
@@ -234,12 +263,12 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
         .macro_f1 = ls_macro_f1(run->confusion, classes),
         .seconds = ls_seconds() - start,
     };
-    LS_TRY(ls_metrics_evaluation(run->metrics, &report, error));
+    LS_TRY(ls_run_monitor_evaluation(&run->monitor, &report, error));
     if (callbacks->evaluation) callbacks->evaluation(callbacks->context, &report);
     return LS_OK;
 }
 
-ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_error *error)
+ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *error)
 {
     char digest[LS_DIGEST_CHARACTERS];
     const char *isa = "";
@@ -247,6 +276,9 @@ ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_e
     LS_TRY(ls_instruction_set(&isa, error));
     size_t classes = (size_t)ls_labels_count(run->session.labels);
     const ls_train_report *report = &run->report;
+    ls_run_results results = {0};
+    if (finished)
+        LS_TRY(ls_run_results_make(&results, &run->monitor, &run->programs, report, error));
     const ls_run_fact facts[] = {
         {.key = "version", .kind = LS_RUN_TEXT, .text = ls_version()},
         {.key = "instruction_set", .kind = LS_RUN_TEXT, .text = isa},
@@ -267,8 +299,12 @@ ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_e
         {.key = "steps", .kind = LS_RUN_INTEGER, .integer = report->steps},
         {.key = "seconds", .kind = LS_RUN_NUMBER, .number = report->seconds},
         {.key = "weights_sha256", .kind = LS_RUN_TEXT, .text = report->weights_sha256},
+        {.key = "results", .kind = LS_RUN_OBJECT, .facts = results.facts, .count = results.count},
     };
     size_t count = sizeof facts / sizeof *facts;
-    return ls_run_record_write(run->session.options->output, run->session.options, &run->used,
-                               run->sources, facts, finished ? count : count - 3, error);
+    ls_status status =
+        ls_run_record_write(run->session.options->output, run->session.options, &run->used,
+                            run->sources, facts, finished ? count : count - 4, error);
+    ls_run_results_deinit(&results);
+    return status;
 }

@@ -2,12 +2,12 @@
 #ifndef LS_API_TRAINING_RUN_H
 #define LS_API_TRAINING_RUN_H
 
+#include "api/run_monitor.h"
 #include "api/session.h"
 #include "data/reader.h"
 #include "data/sampler.h"
 #include "engine/memory.h"
 #include "engine/ranks.h"
-#include "monitor/metrics.h"
 
 typedef struct ls_training_run {
     ls_session session;
@@ -22,7 +22,7 @@ typedef struct ls_training_run {
     int64_t *confusion;
     ls_sampler *sampler;
     ls_reader *reader; /* of the batches of all steps */
-    ls_metrics *metrics;
+    ls_run_monitor monitor;
     int64_t steps_per_epoch, total_steps;
 } ls_training_run;
 
@@ -32,7 +32,7 @@ typedef struct ls_training_run {
 ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
                                const ls_callbacks *callbacks, unsigned command,
                                ls_error *error) LS_MUST_CHECK;
-/* Clear the output folder, open metrics.jsonl and write the first run.json. */
+/* Clear the output folder, open metrics.jsonl and the like and write the first run.json. */
 ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
                                 ls_error *error) LS_MUST_CHECK;
 void ls_training_run_close(ls_training_run *run);
@@ -49,11 +49,11 @@ ls_status ls_training_check_leaves(const ls_run_memory_options *memory,
                                    ls_error *error) LS_MUST_CHECK;
 /* All steps, with an evaluation after each epoch and at the end. */
 ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
-/* Evaluate, report, and add a line to metrics.jsonl. */
+/* Evaluate, report, and tell the sinks. */
 ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *dataset,
                                    const char *name, double epoch, ls_error *error) LS_MUST_CHECK;
 /* Write run.json; with `finished` the results too. */
-ls_status ls_training_run_record(const ls_training_run *run, bool finished,
+ls_status ls_training_run_record(ls_training_run *run, bool finished,
                                  ls_error *error) LS_MUST_CHECK;
 
 #endif

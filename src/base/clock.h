@@ -1,8 +1,11 @@
-/* Monotonic time only: wall clocks jump. */
+/* Durations from monotonic time only: wall clocks jump. */
 #ifndef LS_BASE_CLOCK_H
 #define LS_BASE_CLOCK_H
 
 /* Seconds since an arbitrary start. */
 double ls_seconds(void);
+
+/* Seconds since 1970, for stamps that other programs read; never for a duration. */
+double ls_wall_seconds(void);
 
 #endif

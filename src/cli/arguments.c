@@ -11,8 +11,9 @@ static const char source[] = "command line";
 
 bool ls_command_takes(const ls_command *command, const ls_setting *setting)
 {
-    bool left_out = command->left_out && strcmp(command->left_out, setting->name) == 0;
-    return (setting->commands & command->bit) && !left_out;
+    for (const char *const *name = command->left_out; name && *name; name++)
+        if (strcmp(*name, setting->name) == 0) return false;
+    return (setting->commands & command->bit) != 0;
 }
 
 static const ls_setting *find(const char *name)

@@ -20,8 +20,8 @@ typedef struct ls_command {
     const char *example; /* a whole command line */
     const char *details; /* paragraphs for --help, parted by line ends */
     const char *needed[4];
-    const char *left_out; /* a setting of its bits that it does not take; NULL: none */
-    bool takes_path;      /* an argument without flag is --model */
+    const char *const *left_out; /* settings of its bits that it does not take, then NULL */
+    bool takes_path;             /* an argument without flag is --model */
     bool can_be_quiet;
     int (*run)(const ls_invocation *invocation); /* the exit status */
 } ls_command;

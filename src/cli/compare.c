@@ -94,10 +94,15 @@ static int compare(const ls_invocation *invocation)
     return result;
 }
 
+/* --strategies stands for the first; the files of the others would be written anew by each run. */
+static const char *const left_out[] = {"strategy",     "tensorboard", "csv",     "job-name",
+                                       "prometheus",   "log-every",   "profile", "profile-steps",
+                                       "measure-peak", NULL};
+
 const ls_command ls_command_compare = {
     .name = "compare",
     .bit = LS_COMMAND_COMPARE | LS_COMMAND_TRAIN,
-    .left_out = "strategy",
+    .left_out = left_out,
     .summary = "speed, memory, accuracy and bits of strategies, side by side",
     .usage = "--model FOLDER --train FILE --output FOLDER [flags]",
     .example = "lockstep compare --model m --train t.tsv --devices 2 --output compared",

@@ -11,9 +11,9 @@ enum { COLUMNS = 80, HELP_COLUMN = 28, LINE_BYTES = 512 };
 static const struct group {
     const char *first, *title;
 } groups[] = {
-    {"model", "Files"},           {"text-column", "Rows"}, {"epochs", "Length and sizes"},
-    {"learning-rate", "AdamW"},   {"strategy", "Devices"}, {"print", "Plan"},
-    {"strategies", "Comparison"},
+    {"model", "Files"},         {"text-column", "Rows"},      {"epochs", "Length and sizes"},
+    {"learning-rate", "AdamW"}, {"strategy", "Devices"},      {"tensorboard", "Monitoring"},
+    {"print", "Plan"},          {"strategies", "Comparison"},
 };
 
 /* Words of `text`, from column `column` on, in lines that start at `indent`; ends the line. */
@@ -64,13 +64,16 @@ static const char *placeholder(const ls_setting *setting)
     case LS_SETTING_TEXT:
         break;
     }
+    if (strcmp(setting->name, "profile-steps") == 0) return " FIRST:LAST";
     if (strcmp(setting->name, "strategies") == 0 || strcmp(setting->name, "seeds") == 0 ||
         strcmp(setting->name, "batch-sizes") == 0)
         return " LIST";
     if (*setting->fallback) return " NAME";
     if (ends_with(setting->name, "column")) return " COLUMN";
-    bool folder = strcmp(setting->name, "model") == 0 || strcmp(setting->name, "output") == 0;
-    return folder ? " FOLDER" : " FILE";
+    static const char *const folders[] = {"model", "output", "tensorboard", "csv"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (strcmp(setting->name, folders[i]) == 0) return " FOLDER";
+    return " FILE";
 }
 
 static void print_flag(FILE *stream, const char *flag, const char *help)

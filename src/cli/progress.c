@@ -80,6 +80,16 @@ static void show_stage(void *context, const char *what, int64_t done, int64_t to
     }
 }
 
+/* A plain line. */
+static bool is_due(ls_progress *progress, const ls_step_report *report)
+{
+    if (progress->log_every) return report->step % progress->log_every == 0;
+    int part = ls_progress_percent(report->step, report->total_steps) / 5;
+    if (part == progress->last_part) return false;
+    progress->last_part = part;
+    return true;
+}
+
 static void show_step(void *context, const ls_step_report *report)
 {
     ls_progress *progress = context;
@@ -96,9 +106,7 @@ static void show_step(void *context, const ls_step_report *report)
         ls_progress_live_line(line, sizeof line, live_columns(), &smooth);
         redraw(progress, line);
     } else if (progress->mode == LS_PROGRESS_PLAIN) {
-        int part = ls_progress_percent(report->step, report->total_steps) / 5;
-        if (!last && part == progress->last_part) return;
-        progress->last_part = part;
+        if (!last && !is_due(progress, report)) return;
         ls_progress_plain_line(line, sizeof line, &smooth);
         print_plain(progress, line);
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 enum { MOST_ROOTS_A_RANK = LS_MAX_SLOTS };
 
@@ -11,6 +12,7 @@ struct ls_collectives {
     ls_device *device;
     void **bases[LS_PLAN_ARENA_COUNT]; /* [ranks] of each arena */
     int64_t elements;
+    double waited;
     /* Room for one sum: [roots] */
     const float **sources;
     uint8_t *merges;
@@ -65,11 +67,19 @@ static void copy_piece(ls_collectives *c, int owner, const ls_piece *piece)
     c->elements += elements;
 }
 
+static ls_status wait_for_ranks(ls_collectives *c, ls_error *error)
+{
+    double begin = ls_seconds();
+    ls_status status = c->comm->operations->barrier(c->comm, error);
+    c->waited = ls_seconds() - begin;
+    return status;
+}
+
 ls_status ls_collectives_sum(ls_collectives *c, const ls_step_roots *roots, const ls_pieces *pieces,
                              ls_error *error)
 {
     int rank = c->comm->rank;
-    LS_TRY(c->comm->operations->barrier(c->comm, error));
+    LS_TRY(wait_for_ranks(c, error));
     for (int32_t i = pieces->begin[rank]; i < pieces->begin[rank + 1]; i++)
         sum_piece(c, roots, &pieces->items[i]);
     return LS_OK;
@@ -77,7 +87,7 @@ ls_status ls_collectives_sum(ls_collectives *c, const ls_step_roots *roots, cons
 
 ls_status ls_collectives_gather(ls_collectives *c, const ls_pieces *pieces, ls_error *error)
 {
-    LS_TRY(c->comm->operations->barrier(c->comm, error));
+    LS_TRY(wait_for_ranks(c, error));
     for (int step = 1; step < c->comm->size; step++) {
         /* Each rank starts at its neighbour, so that not all read from one. */
         int owner = (c->comm->rank + step) % c->comm->size;
@@ -90,6 +100,11 @@ ls_status ls_collectives_gather(ls_collectives *c, const ls_pieces *pieces, ls_e
 ls_status ls_collectives_finish(ls_collectives *c, ls_error *error)
 {
     return c->comm->operations->barrier(c->comm, error);
+}
+
+double ls_collectives_waited(const ls_collectives *c)
+{
+    return c->waited;
 }
 
 int64_t ls_collectives_elements(const ls_collectives *c)

@@ -50,6 +50,9 @@ ls_status ls_collectives_gather(ls_collectives *collectives, const ls_pieces *pi
 /* Until all ranks are done with what they called: then nobody reads this rank's memory. */
 ls_status ls_collectives_finish(ls_collectives *collectives, ls_error *error) LS_MUST_CHECK;
 
+/* Seconds that the last sum or gather waited for the other ranks to call it. */
+double ls_collectives_waited(const ls_collectives *collectives);
+
 /* Elements that this rank has had from others since it was made. */
 int64_t ls_collectives_elements(const ls_collectives *collectives);
 

@@ -1,6 +1,7 @@
 #include "engine/exchange.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/queue.h"
 #include "engine/collectives.h"
 
@@ -14,6 +15,7 @@ struct ls_exchange {
     const ls_plan *plan;
     ls_collectives *collectives;
     ls_queue *queue;
+    ls_track *track;  /* NULL: nothing is recorded */
     ls_status status; /* of the queue's thread: the first failure */
     ls_error error;
     /* The pieces of one bucket: [ranks][values of the largest bucket], [ranks + 1] */
@@ -63,13 +65,39 @@ static ls_pieces list_pieces(ls_exchange *x, const ls_bucket *bucket, int32_t ro
     return (ls_pieces){x->pieces, x->begin};
 }
 
+/* A call that began at `begin`, in two spans: first it waits for the other ranks. */
+static void record(ls_exchange *x, const ls_op_call *call, const char *name, double begin,
+                   double waited, int64_t elements)
+{
+    ls_span span = {.name = "wait for ranks",
+                    .begin = begin,
+                    .end = begin + waited,
+                    .op = (int32_t)(call->op - x->program->ops)};
+    ls_track_add(x->track, &span);
+    span.name = name;
+    span.begin = span.end;
+    span.end = ls_seconds();
+    span.bytes = elements * (int64_t)sizeof(float);
+    ls_track_add(x->track, &span);
+}
+
 static ls_status run_bucket(ls_exchange *x, const ls_op_call *call, ls_error *error)
 {
     const ls_bucket *bucket = &x->program->buckets[call->op->attributes.bucket];
     const ls_step_roots *step = call->inputs[0].data;
     ls_pieces pieces = list_pieces(x, bucket, step->count);
-    LS_TRY(ls_collectives_sum(x->collectives, step, &pieces, error));
-    return ls_collectives_gather(x->collectives, &pieces, error);
+    ls_collectives *c = x->collectives;
+    double begin = ls_seconds();
+    int64_t before = ls_collectives_elements(c);
+    LS_TRY(ls_collectives_sum(c, step, &pieces, error));
+    record(x, call, "sum bucket", begin, ls_collectives_waited(c),
+           ls_collectives_elements(c) - before);
+    begin = ls_seconds();
+    before = ls_collectives_elements(c);
+    LS_TRY(ls_collectives_gather(c, &pieces, error));
+    record(x, call, "gather bucket", begin, ls_collectives_waited(c),
+           ls_collectives_elements(c) - before);
+    return LS_OK;
 }
 
 static void run_queued(void *context, const void *item)
@@ -135,6 +163,11 @@ ls_status ls_exchange_finish(ls_exchange *x, ls_error *error)
         return x->status;
     }
     return ls_collectives_finish(x->collectives, error);
+}
+
+void ls_exchange_trace(ls_exchange *x, ls_track *track)
+{
+    x->track = track;
 }
 
 int64_t ls_exchange_elements(const ls_exchange *x)

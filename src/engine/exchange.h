@@ -20,6 +20,9 @@ void ls_exchange_free(ls_exchange *exchange); /* NULL is allowed */
  * and overwritten. Fails if another rank has. */
 ls_status ls_exchange_finish(ls_exchange *exchange, ls_error *error) LS_MUST_CHECK;
 
+/* Record what the thread does on `track` from now on; NULL stops it. While nothing is enqueued. */
+void ls_exchange_trace(ls_exchange *exchange, ls_track *track);
+
 /* Elements that this rank has read from others since it was made. */
 int64_t ls_exchange_elements(const ls_exchange *exchange);
 

@@ -20,6 +20,9 @@ struct ls_executor {
     void *exchange_context;
     ls_extents extents;      /* of the run that goes on; the calls point here */
     ls_op_measure *measures; /* NULL: nothing is measured */
+    ls_track *track;         /* NULL: nothing is recorded */
+    int32_t backward_begin;  /* first backward op, op_count if there is none */
+    ls_run_times times;
 };
 
 static bool shared_with_host(ls_plan_arena arena)
@@ -77,6 +80,9 @@ static ls_status prepare_ops(ls_executor *executor, ls_error *error)
     LS_TRY(LS_NEW(executor->bound, program->value_count + 1, "prepared ops", error));
     for (int32_t i = 0; i < program->op_count; i++)
         LS_TRY(prepare_op(executor, &program->ops[i], &executor->ops[i], error));
+    while (executor->backward_begin < program->op_count &&
+           !program->ops[executor->backward_begin].backward)
+        executor->backward_begin++;
     return LS_OK;
 }
 
@@ -169,25 +175,69 @@ void ls_executor_measure(ls_executor *executor, ls_op_measure *measures)
     executor->measures = measures;
 }
 
+void ls_executor_trace(ls_executor *executor, ls_track *track)
+{
+    executor->track = track;
+}
+
+ls_run_times ls_executor_times(const ls_executor *executor)
+{
+    return executor->times;
+}
+
+static ls_cost cost_of(const ls_executor *executor, int32_t index, const ls_extents *extents)
+{
+    const ls_op *op = &executor->program->ops[index];
+    return executor->program->definitions[op->kind]->cost(executor->program, op, extents);
+}
+
+static bool runs(const ls_executor *executor, int32_t index, unsigned segments)
+{
+    return segments >> executor->program->ops[index].segment & 1;
+}
+
+double ls_executor_flops(const ls_executor *executor, unsigned segments, const ls_extents *extents)
+{
+    double flops = 0;
+    for (int32_t i = 0; i < executor->program->op_count; i++)
+        if (runs(executor, i, segments)) flops += cost_of(executor, i, extents).flops;
+    return flops;
+}
+
+static void run_exchange(ls_executor *executor, int32_t index)
+{
+    double start = ls_seconds();
+    executor->exchange(executor->exchange_context, &executor->ops[index].call);
+    if (index < executor->backward_begin)
+        executor->times.exchange_before += ls_seconds() - start;
+    else
+        executor->times.exchange_after += ls_seconds() - start;
+}
+
 static void run_op(ls_executor *executor, int32_t index)
 {
     const prepared_op *prepared = &executor->ops[index];
     if (prepared->function)
         prepared->function(executor->device, &prepared->call);
     else
-        executor->exchange(executor->exchange_context, &prepared->call);
+        run_exchange(executor, index);
 }
 
+/* Waits for the op, so that the time is its own. */
 static void run_measured(ls_executor *executor, int32_t index)
 {
-    const ls_op *op = executor->ops[index].call.op;
-    ls_op_measure *measure = &executor->measures[index];
-    ls_cost cost =
-        executor->program->definitions[op->kind]->cost(executor->program, op, &executor->extents);
-    double start = ls_seconds();
+    ls_span span = {.op = index,
+                    .tokens = (int32_t)executor->extents.size[LS_SYMBOL_TOKENS],
+                    .samples = (int32_t)executor->extents.size[LS_SYMBOL_SEQUENCES]};
+    span.begin = ls_seconds();
     run_op(executor, index);
     executor->device->operations->wait(executor->device);
-    measure->seconds += ls_seconds() - start;
+    span.end = ls_seconds();
+    ls_track_add(executor->track, &span);
+    if (!executor->measures) return;
+    ls_op_measure *measure = &executor->measures[index];
+    ls_cost cost = cost_of(executor, index, &executor->extents);
+    measure->seconds += span.end - span.begin;
     measure->flops += cost.flops;
     measure->bytes += cost.bytes;
     measure->runs++;
@@ -195,14 +245,21 @@ static void run_measured(ls_executor *executor, int32_t index)
 
 void ls_executor_run(ls_executor *executor, unsigned segments, const ls_extents *extents)
 {
+    bool measured = executor->measures || ls_track_is_on(executor->track);
     executor->extents = *extents;
     executor->extents.size[LS_SYMBOL_NONE] = 1;
+    executor->times = (ls_run_times){0};
     for (int32_t i = 0; i < executor->program->op_count; i++) {
-        if (!(segments >> executor->program->ops[i].segment & 1)) continue;
-        if (executor->measures)
+        if (!runs(executor, i, segments)) continue;
+        if (i >= executor->backward_begin && executor->times.backward_began == 0) {
+            executor->device->operations->wait(executor->device);
+            executor->times.backward_began = ls_seconds();
+        }
+        if (measured)
             run_measured(executor, i);
         else
             run_op(executor, i);
     }
     executor->device->operations->wait(executor->device);
+    if (executor->times.backward_began == 0) executor->times.backward_began = ls_seconds();
 }

@@ -3,6 +3,7 @@
 #ifndef LS_ENGINE_EXECUTOR_H
 #define LS_ENGINE_EXECUTOR_H
 
+#include "base/trace.h"
 #include "devices/device.h"
 #include "program/plan.h"
 
@@ -50,6 +51,20 @@ typedef struct ls_op_measure {
 /* From now on add to measures[op] each time op `op` of the program runs; NULL stops it. The queue
  * is waited for after each op, so that a time is the op's own. */
 void ls_executor_measure(ls_executor *executor, ls_op_measure *measures);
+
+/* From now on a span on `track` for each op that runs, waited for as above; NULL stops it. */
+void ls_executor_trace(ls_executor *executor, ls_track *track);
+
+/* Of the last ls_executor_run: when the first backward op began (the end, if none did), and the
+ * time that was spent in exchange calls before and after that. */
+typedef struct ls_run_times {
+    double backward_began; /* ls_seconds */
+    double exchange_before, exchange_after;
+} ls_run_times;
+ls_run_times ls_executor_times(const ls_executor *executor);
+
+/* Floating-point operations of a run of some segments, by the ops' own costs. */
+double ls_executor_flops(const ls_executor *executor, unsigned segments, const ls_extents *extents);
 
 /* Who runs the exchanges: called in their place in the order of ops, it must only enqueue. */
 typedef void (*ls_exchange_function)(void *context, const ls_op_call *call);

@@ -18,7 +18,11 @@ static const char *const tokenizer_files[] = {"tokenizer.json", "vocab.txt",
 static const char *const own_files[] = {"model.safetensors", "config.json",
                                         "tokenizer_config.json"};
 static const char *const record_files[] = {"metrics.jsonl", "run.json"};
+/* A folder of a run's own, which holds nothing but these. */
+static const char profile_folder[] = "profile";
+static const char *const profile_files[] = {"trace.json", "summary.json", "summary.txt"};
 enum {
+    PROFILE_FILES = sizeof profile_files / sizeof *profile_files,
     TOKENIZER_FILES = sizeof tokenizer_files / sizeof *tokenizer_files,
     OWN_FILES = sizeof own_files / sizeof *own_files,
     RECORD_FILES = sizeof record_files / sizeof *record_files
@@ -53,9 +57,21 @@ static bool is_written_by_a_run(const char *name)
     return is_of_a_model(name) || is_one_of(record_files, RECORD_FILES, name);
 }
 
+static bool is_of_a_profile(const char *name)
+{
+    return is_one_of(profile_files, PROFILE_FILES, name);
+}
+
 static bool is_self_or_parent(const char *name)
 {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static bool has_profile(DIR *folder)
+{
+    struct stat status;
+    return fstatat(dirfd(folder), profile_folder, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISDIR(status.st_mode);
 }
 
 /* The first entry that no run writes into `foreign` [256], and whether there is a run.json. */
@@ -74,9 +90,24 @@ static ls_status look_through(const char *path, char *foreign, bool *empty, bool
         if (is_self_or_parent(name)) continue;
         *empty = false;
         *former |= strcmp(name, "run.json") == 0;
-        if (!is_written_by_a_run(name)) snprintf(foreign, 256, "%s", name);
+        bool own = strcmp(name, profile_folder) == 0 && has_profile(folder);
+        if (!own && !is_written_by_a_run(name)) snprintf(foreign, 256, "%s", name);
     }
     closedir(folder);
+    return LS_OK;
+}
+
+/* The same of a former run's profile. */
+static ls_status look_through_profile(const char *path, char *foreign, ls_error *error)
+{
+    char *inside = NULL;
+    LS_TRY(ls_path_join(&inside, path, profile_folder, error));
+    DIR *folder = ls_path_is_folder(inside) ? opendir(inside) : NULL;
+    for (const struct dirent *entry; folder && (entry = readdir(folder));)
+        if (!is_self_or_parent(entry->d_name) && !is_of_a_profile(entry->d_name))
+            snprintf(foreign, 256, "%s/%.200s", profile_folder, entry->d_name);
+    if (folder) closedir(folder);
+    ls_free(inside);
     return LS_OK;
 }
 
@@ -98,8 +129,25 @@ static ls_status remove_files(const char *path, bool (*which)(const char *name),
     return status;
 }
 
+/* A former run's profile; what else lies in its folder stays, and is refused. */
+static ls_status remove_profile(const char *path, ls_error *error)
+{
+    char *folder = NULL;
+    LS_TRY(ls_path_join(&folder, path, profile_folder, error));
+    ls_status status = LS_OK;
+    if (ls_path_is_folder(folder)) {
+        status = remove_files(folder, is_of_a_profile, NULL, error);
+        if (status == LS_OK && rmdir(folder) != 0)
+            status = ls_fail(error, LS_IO, "%s: cannot remove the former run's folder: %s", folder,
+                             strerror(errno));
+    }
+    ls_free(folder);
+    return status;
+}
+
 ls_status ls_output_clear(const char *path, const char *kept, ls_error *error)
 {
+    LS_TRY(remove_profile(path, error));
     return remove_files(path, is_written_by_a_run, kept, error);
 }
 
@@ -153,6 +201,7 @@ ls_status ls_output_check(const char *path, const char *model, size_t *made, ls_
                        "--output another folder",
                        path);
     LS_TRY(look_through(path, foreign, &empty, &former, error));
+    if (!*foreign) LS_TRY(look_through_profile(path, foreign, error));
     if (!empty && (!former || *foreign))
         return ls_fail(error, LS_INVALID,
                        "%s: the output folder holds something else (%s): give --output a new or "

@@ -1,6 +1,7 @@
 #include "engine/ranks.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "engine/rank_group.h"
 
 struct ls_ranks {
@@ -123,14 +124,48 @@ static ls_status step(void *context, int rank, ls_error *error)
                            error);
 }
 
+/* Before a rank began it was told of the step; after it ended it waited for the others. */
+static void sum_up(const ls_ranks *ranks, double begin, double end, ls_step_result *result)
+{
+    ls_step_times sum = {0};
+    result->begin = begin;
+    result->end = end;
+    result->flops = 0;
+    for (int rank = 0; rank < ranks->count; rank++) {
+        const ls_step_result *one = &ranks->results[rank];
+        sum.data += one->times.data + one->begin - begin;
+        sum.forward += one->times.forward;
+        sum.backward += one->times.backward;
+        sum.exchange += one->times.exchange;
+        *(ranks->count > 1 ? &sum.exchange : &sum.optimizer) += end - one->end;
+        sum.optimizer += one->times.optimizer;
+        result->flops += one->flops;
+    }
+    result->times = (ls_step_times){sum.data / ranks->count, sum.forward / ranks->count,
+                                    sum.backward / ranks->count, sum.exchange / ranks->count,
+                                    sum.optimizer / ranks->count};
+}
+
 ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
                         ls_step_result *result, ls_error *error)
 {
+    double begin = ls_seconds();
     ranks->step = number;
     ranks->batch = batch;
     ls_status status = ls_rank_group_run(ranks->group, step, ranks, error);
     *result = ranks->results[0];
+    sum_up(ranks, begin, ls_seconds(), result);
     return status;
+}
+
+void ls_ranks_trace(ls_ranks *ranks, ls_trace *trace)
+{
+    for (int rank = 0; rank < ranks->count; rank++) {
+        ls_trainer_tracks tracks = {ls_trace_track(trace, rank, LS_TRACE_COMPUTE),
+                                    ls_trace_track(trace, rank, LS_TRACE_COMMUNICATION),
+                                    ls_trace_track(trace, rank, LS_TRACE_COPIES)};
+        ls_trainer_trace(ranks->trainers[rank], &tracks);
+    }
 }
 
 int64_t ls_ranks_elements(const ls_ranks *ranks)

@@ -28,9 +28,12 @@ ls_executor *ls_ranks_executor(ls_ranks *ranks);
 ls_status ls_ranks_load(ls_ranks *ranks, const ls_weights *weights, uint64_t seed,
                         ls_parameters_notes *notes, ls_error *error) LS_MUST_CHECK;
 
-/* As ls_trainer_step, all ranks at once. */
+/* As ls_trainer_step, all ranks at once. The result is rank 0's, its times those from call to
+ * return on average over the ranks, its FLOPs those of all. */
 ls_status ls_ranks_step(ls_ranks *ranks, int64_t step, const ls_batch *batch,
                         ls_step_result *result, ls_error *error) LS_MUST_CHECK;
+/* Record every rank's threads from now on, on tracks of `trace`; NULL stops it. */
+void ls_ranks_trace(ls_ranks *ranks, ls_trace *trace);
 /* Elements that all ranks have read from one another so far. */
 int64_t ls_ranks_elements(const ls_ranks *ranks);
 

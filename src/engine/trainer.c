@@ -1,6 +1,7 @@
 #include "engine/trainer.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/scalar_math.h"
 #include "engine/exchange.h"
 #include "engine/feeder.h"
@@ -12,6 +13,8 @@ struct ls_trainer {
     ls_comm *comm;         /* NULL: one rank */
     ls_exchange *exchange; /* with several ranks */
     float *loss_slots;     /* [gradient slots] */
+    double update_flops;
+    ls_trainer_tracks tracks;
 };
 
 ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls_error *error)
@@ -30,6 +33,8 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls
     LS_TRY_GOTO(status,
                 LS_NEW(trainer->loss_slots, assembly->program->gradient_slots, "loss", error),
                 fail);
+    static const ls_extents fixed = {{1}};
+    trainer->update_flops = ls_executor_flops(trainer->executor, LS_RUN_UPDATE, &fixed);
     *out = trainer;
     return LS_OK;
 fail:
@@ -58,6 +63,13 @@ ls_status ls_trainer_connect(ls_trainer *trainer, ls_comm *comm, ls_error *error
     return ls_exchange_new(&trainer->exchange, comm, trainer->executor,
                            trainer->options.assembly->program, &trainer->options.assembly->plan,
                            error);
+}
+
+void ls_trainer_trace(ls_trainer *trainer, const ls_trainer_tracks *tracks)
+{
+    trainer->tracks = tracks ? *tracks : (ls_trainer_tracks){0};
+    ls_executor_trace(trainer->executor, trainer->tracks.compute);
+    if (trainer->exchange) ls_exchange_trace(trainer->exchange, trainer->tracks.communication);
 }
 
 int64_t ls_trainer_elements(const ls_trainer *trainer)
@@ -97,24 +109,79 @@ static void write_step_inputs(ls_trainer *trainer, int64_t step, int32_t samples
                  __builtin_sqrt(1.0 - ls_math_pow((double)(float)options->beta2, count)));
 }
 
+/* Adds the time since *border to *part and moves the border. */
+static void close_part(double *border, double *part)
+{
+    double now = ls_seconds();
+    *part += now - *border;
+    *border = now;
+}
+
+static void add_span(ls_track *track, const char *name, double begin, double end)
+{
+    ls_span span = {.name = name, .begin = begin, .end = end, .op = LS_TRACE_NO_OP};
+    ls_track_add(track, &span);
+}
+
+/* Ops of a run from *border on, the exchanges that were waited for among them apart. */
+static void run_ops(ls_trainer *trainer, unsigned segments, const ls_extents *extents,
+                    double *border, ls_step_result *result)
+{
+    ls_executor_run(trainer->executor, segments, extents);
+    ls_run_times run = ls_executor_times(trainer->executor);
+    ls_step_times *times = &result->times;
+    double forward = run.backward_began - *border - run.exchange_before;
+    *border = run.backward_began;
+    close_part(border, &times->backward);
+    times->forward += forward;
+    times->backward -= run.exchange_after;
+    times->exchange += run.exchange_before + run.exchange_after;
+    result->flops += ls_executor_flops(trainer->executor, segments & LS_RUN_PASS, extents);
+}
+
+static ls_status finish_exchanges(ls_trainer *trainer, double *border, ls_step_result *result,
+                                  ls_error *error)
+{
+    if (!trainer->exchange) return LS_OK;
+    double begin = *border;
+    ls_status status = ls_exchange_finish(trainer->exchange, error);
+    close_part(border, &result->times.exchange);
+    add_span(trainer->tracks.compute, "wait for exchanges", begin, *border);
+    return status;
+}
+
 /* The rank's samples, pass by pass; the exchanges start in the last one. A rank without leaves (of
  * a short batch) adds nothing, but takes part in the exchanges. */
-static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, ls_error *error)
+static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, double *border,
+                            ls_step_result *result, ls_error *error)
 {
     static const ls_extents fixed = {{1}};
     int64_t pass = trainer->options.assembly->samples_per_pass;
     int32_t begin, last;
+    double feeding = *border;
     ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size,
                     trainer->comm ? trainer->comm->rank : 0, &begin, &last);
-    if (begin == last) ls_executor_run(trainer->executor, LS_RUN_EXCHANGE, &fixed);
+    if (begin == last) {
+        close_part(border, &result->times.data);
+        run_ops(trainer, LS_RUN_EXCHANGE, &fixed, border, result);
+    }
     while (begin < last) {
         int32_t end = last - begin > pass ? begin + (int32_t)pass : last;
         unsigned segments = end == last ? LS_RUN_PASS | LS_RUN_EXCHANGE : LS_RUN_PASS;
         ls_extents extents = ls_feeder_pass(trainer->feeder, batch, begin, end);
-        ls_executor_run(trainer->executor, segments, &extents);
+        close_part(border, &result->times.data);
+        add_span(trainer->tracks.copies, "write inputs", feeding, *border);
+        run_ops(trainer, segments, &extents, border, result);
         begin = end;
+        feeding = *border;
     }
-    return trainer->exchange ? ls_exchange_finish(trainer->exchange, error) : LS_OK;
+    return finish_exchanges(trainer, border, result, error);
+}
+
+/* "-nan" tells nobody more than "nan". */
+static double without_sign(double value)
+{
+    return value != value ? __builtin_nan("") : value;
 }
 
 ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *batch,
@@ -122,13 +189,20 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
 {
     static const ls_extents fixed = {{1}};
     const ls_assembly *assembly = trainer->options.assembly;
+    double border = ls_seconds();
+    *result = (ls_step_result){.begin = border, .flops = trainer->update_flops};
     result->learning_rate = ls_schedule_rate(&trainer->options.schedule, step - 1);
     write_step_inputs(trainer, step, batch->samples, result->learning_rate);
-    LS_TRY(run_passes(trainer, batch, error));
+    LS_TRY(run_passes(trainer, batch, &border, result, error));
     ls_executor_run(trainer->executor, LS_RUN_UPDATE, &fixed);
+    ls_run_times run = ls_executor_times(trainer->executor);
     ls_executor_read(trainer->executor, assembly->model.results.loss, trainer->loss_slots, &fixed);
-    result->loss = (double)trainer->loss_slots[0] / batch->samples;
-    result->gradient_norm = (double)read_scalar(trainer, assembly->norm.norm);
+    result->loss = without_sign((double)trainer->loss_slots[0] / batch->samples);
+    result->gradient_norm = without_sign((double)read_scalar(trainer, assembly->norm.norm));
+    close_part(&border, &result->times.optimizer);
+    result->times.optimizer -= run.exchange_before + run.exchange_after;
+    result->times.exchange += run.exchange_before + run.exchange_after;
+    result->end = border;
     if (__builtin_isfinite(result->loss) && __builtin_isfinite(result->gradient_norm)) return LS_OK;
     return ls_fail(error, LS_NOT_FINITE,
                    "step %lld: loss %g, gradient norm %g: the run has diverged; nothing was "

@@ -30,9 +30,27 @@ ls_status ls_trainer_connect(ls_trainer *trainer, ls_comm *comm, ls_error *error
 /* Elements that this rank has read from others so far. */
 int64_t ls_trainer_elements(const ls_trainer *trainer);
 
+/* Record on these tracks from now on; NULL stops it. */
+typedef struct ls_trainer_tracks {
+    ls_track *compute, *communication, *copies;
+} ls_trainer_tracks;
+void ls_trainer_trace(ls_trainer *trainer, const ls_trainer_tracks *tracks);
+
+/* Where the time of a step went, in seconds, cut at borders that follow one another, so that the
+ * parts are the whole. */
+typedef struct ls_step_times {
+    double data;              /* waiting for the batch, writing inputs */
+    double forward, backward; /* computing */
+    double exchange;          /* waiting for other ranks and their bytes */
+    double optimizer;         /* norm, clipping, update, reading the step's scalars */
+} ls_step_times;
+
 typedef struct ls_step_result {
     double loss; /* mean over the batch's samples */
     double gradient_norm, learning_rate;
+    ls_step_times times; /* of this rank, from begin to end */
+    double begin, end;   /* ls_seconds */
+    double flops;        /* of this rank's ops */
 } ls_step_result;
 
 /* Step number `step` (from 1) on the rank's leaves of `batch`; with several ranks a collective

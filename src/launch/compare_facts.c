@@ -13,7 +13,6 @@ enum { LARGEST_RECORD = 16 << 20, LARGEST_METRICS = 1 << 30 };
 /* Sums over the steps after the warm-up. */
 typedef struct speed_sums {
     double samples, tokens, seconds;
-    int64_t warm_up;
 } speed_sums;
 
 /* NaN for what is missing or no number: metrics.jsonl writes "NaN" and "Infinity" as text. */
@@ -104,7 +103,7 @@ static ls_status read_step(ls_run_facts *facts, const json_t *line, speed_sums *
     LS_TRY(add_point(&facts->losses, &facts->loss_count, &facts->loss_capacity, step,
                      number(line, "loss"), error));
     if (strcmp(facts->evaluated_on, "training") == 0) facts->loss = number(line, "loss");
-    if (!(step > (double)sums->warm_up)) return LS_OK;
+    if (!(step > (double)facts->warm_up)) return LS_OK;
     sums->samples += number(line, "samples");
     sums->tokens += number(line, "tokens");
     sums->seconds += seconds;
@@ -129,12 +128,11 @@ static ls_status read_line(ls_run_facts *facts, const char *text, size_t length,
     return status;
 }
 
-static ls_status read_metrics(ls_run_facts *facts, const char *path, int64_t warm_up,
-                              ls_error *error)
+static ls_status read_metrics(ls_run_facts *facts, const char *path, ls_error *error)
 {
     char *bytes = NULL;
     size_t count = 0, number_of_line = 0;
-    speed_sums sums = {.warm_up = warm_up};
+    speed_sums sums = {0};
     LS_TRY(ls_file_read(&bytes, &count, path, LARGEST_METRICS, error));
     ls_status status = LS_OK;
     for (const char *at = bytes; status == LS_OK && at < bytes + count;) {
@@ -153,22 +151,63 @@ static ls_status read_metrics(ls_run_facts *facts, const char *path, int64_t war
     return status;
 }
 
+static void copy_text(char *into, size_t bytes, const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    snprintf(into, bytes, "%s", text ? text : "");
+}
+
+/* Bytes that ops of all ranks read and wrote, by the time of the steps recorded. */
+static double op_bytes_per_second(const json_t *root)
+{
+    double bytes = 0;
+    size_t index;
+    const json_t *ops = json_object_get(root, "ops");
+    json_t *op;
+    json_array_foreach((json_t *)(uintptr_t)ops, index, op) bytes += number(op, "bytes");
+    return bytes / number(root, "seconds");
+}
+
+static ls_status read_summary(ls_run_facts *facts, const char *path, ls_error *error)
+{
+    json_t *root = NULL;
+    if (!ls_path_exists(path)) return LS_OK;
+    LS_TRY(ls_json_load(&root, path, LARGEST_RECORD, error));
+    const json_t *bottleneck = json_object_get(root, "bottleneck");
+    copy_text(facts->bottleneck, sizeof facts->bottleneck, bottleneck, "text");
+    copy_text(facts->advice, sizeof facts->advice, bottleneck, "try");
+    facts->peak_flops_per_second = number(root, "peak_flops_per_second");
+    facts->values[LS_MEASURE_OP_BYTES_PER_SECOND] = op_bytes_per_second(root);
+    ls_json_free(root);
+    return LS_OK;
+}
+
+/* One of the run's files by its reader. */
+static ls_status read_file(ls_run_facts *facts, const char *folder, const char *name,
+                           ls_status (*read)(ls_run_facts *, const char *, ls_error *),
+                           ls_error *error)
+{
+    char *path = NULL;
+    LS_TRY(ls_path_join(&path, folder, name, error));
+    ls_status status = read(facts, path, error);
+    ls_free(path);
+    return status;
+}
+
 ls_status ls_run_facts_read(ls_run_facts *facts, const char *folder, int64_t warm_up,
                             ls_error *error)
 {
-    char *path = NULL;
-    *facts =
-        (ls_run_facts){.evaluated_on = "training", .loss = NAN, .accuracy = NAN, .macro_f1 = NAN};
+    *facts = (ls_run_facts){.warm_up = warm_up,
+                            .evaluated_on = "training",
+                            .loss = NAN,
+                            .accuracy = NAN,
+                            .macro_f1 = NAN,
+                            .peak_flops_per_second = NAN};
     for (int i = 0; i < LS_MEASURE_COUNT; i++)
         facts->values[i] = NAN;
-    LS_TRY(ls_path_join(&path, folder, "run.json", error));
-    ls_status status = read_record(facts, path, error);
-    ls_free(path);
-    if (status != LS_OK) return status;
-    LS_TRY(ls_path_join(&path, folder, "metrics.jsonl", error));
-    status = read_metrics(facts, path, warm_up, error);
-    ls_free(path);
-    return status;
+    LS_TRY(read_file(facts, folder, "run.json", read_record, error));
+    LS_TRY(read_file(facts, folder, "metrics.jsonl", read_metrics, error));
+    return read_file(facts, folder, "profile/summary.json", read_summary, error);
 }
 
 void ls_run_facts_deinit(ls_run_facts *facts)

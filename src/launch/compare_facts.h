@@ -1,4 +1,5 @@
-/* What one run of `lockstep train` wrote: run.json and metrics.jsonl, read back. */
+/* What one run of `lockstep train` wrote: run.json, metrics.jsonl, a profile's summary, read back.
+ */
 #ifndef LS_LAUNCH_COMPARE_FACTS_H
 #define LS_LAUNCH_COMPARE_FACTS_H
 
@@ -16,6 +17,7 @@ typedef struct ls_compare_part {
 } ls_compare_part;
 
 typedef struct ls_run_facts {
+    int64_t warm_up; /* steps that do not count for speeds */
     double
         values[LS_MEASURE_COUNT]; /* those with a key in run.json, and the two speeds; else NaN */
     char weights_sha256[65];
@@ -31,9 +33,13 @@ typedef struct ls_run_facts {
      * step's training loss. */
     const char *evaluated_on; /* "test", "validation", "training" */
     double loss, accuracy, macro_f1;
+    /* Of profile/summary.json where the run left one; else "" and NaN. With it comes the value of
+     * LS_MEASURE_OP_BYTES_PER_SECOND. */
+    char bottleneck[300], advice[300];
+    double peak_flops_per_second; /* of this machine, on the run's cores */
 } ls_run_facts;
 
-/* `warm_up` steps do not count for the speeds. A number that run.json does not have stays NaN; a
+/* A number that run.json does not have stays NaN; a
  * file that is missing or damaged is an error that names it. Deinit also after a failure. */
 ls_status ls_run_facts_read(ls_run_facts *facts, const char *folder, int64_t warm_up,
                             ls_error *error) LS_MUST_CHECK;

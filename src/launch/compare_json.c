@@ -113,6 +113,10 @@ static ls_status put_row(ls_text *text, const ls_compare_row *row, ls_error *err
     LS_TRY(put_text(text, ",\n      \"weights_sha256\": ",
                     row->seed_count ? row->seeds[0].weights_sha256 : NULL, error));
     LS_TRY(put_same(text, ",\n      \"same_bits_as_single\": ", row->same_bits, error));
+    LS_TRY(put_text(text, ",\n      \"bottleneck\": ",
+                    *row->full.bottleneck ? row->full.bottleneck : NULL, error));
+    LS_TRY(put_text(text, ",\n      \"advice\": ", *row->full.advice ? row->full.advice : NULL,
+                    error));
     LS_TRY(put_parts(text, &row->full, error));
     LS_TRY(put_seeds(text, row, error));
     LS_TRY(put_rounds(text, row, error));

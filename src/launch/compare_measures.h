@@ -34,8 +34,8 @@ typedef enum ls_measure_source {
     X(SHARE_OPTIMIZER, "share_optimizer", "share.optimizer", TIMING)                               \
     X(SHARE_DATA, "share_data", "share.data", TIMING)                                              \
     X(FLOPS_PER_SECOND, "flops_per_second", "flops_per_second", TIMING)                            \
-    X(SHARE_OF_PEAK, "share_of_peak", "share_of_peak", TIMING)                                     \
-    X(OP_BYTES_PER_SECOND, "op_bytes_per_second", "op_bytes_per_second", TIMING)                   \
+    X(SHARE_OF_PEAK, "share_of_peak", "", ROWS)                                                    \
+    X(OP_BYTES_PER_SECOND, "op_bytes_per_second", "", FULL)                                        \
     X(SECONDS_TO_TARGET_ACCURACY, "seconds_to_target_accuracy", "", ROWS)                          \
     X(FINAL_LOSS, "final_loss", "", SEEDS)                                                         \
     X(FINAL_LOSS_DEVIATION, "final_loss_deviation", "", SEEDS)                                     \

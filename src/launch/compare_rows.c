@@ -134,6 +134,8 @@ ls_status ls_compare_rows_finish(ls_comparison *comparison, ls_error *error)
             if (source == LS_MEASURE_FULL) row->values[m] = row->full.values[m];
             if (source == LS_MEASURE_TIMING && middle) row->values[m] = middle->values[m];
         }
+        row->values[LS_MEASURE_SHARE_OF_PEAK] =
+            row->values[LS_MEASURE_FLOPS_PER_SECOND] / row->full.peak_flops_per_second;
         LS_TRY(fill_step_times(row, error));
         LS_TRY(fill_seeds(row, error));
         fill_target(row, comparison->options->target_accuracy);

@@ -179,6 +179,8 @@ ls_status ls_compare_run_full(const ls_compare_options *options, const ls_compar
     LS_TRY_GOTO(status, ls_compare_folder_run(folder, "now.txt", &log, error), done);
     LS_TRY_GOTO(status, add_row(&list, options, row, seed, output, error), done);
     LS_TRY_GOTO(status, add_length(&list, options, row, error), done);
+    /* The first run of a row says where its time goes, too. */
+    if (row->seed_count == 0) LS_TRY_GOTO(status, add_word(&list, "--profile", "", error), done);
     LS_TRY_GOTO(status, run(options, row, what, &list, log, &peak_bytes, error), done);
     if (row->state == LS_COMPARE_DONE)
         LS_TRY_GOTO(status, read_facts(&facts, row, output, 0, error), done);

@@ -135,24 +135,24 @@ static void judge_memory(ls_comparison *comparison)
     conclude(comparison, "smallest", &text);
 }
 
-/* Adds why `row` is not as fast as its devices could be: what was measured, the largest first. */
+/* Adds why `row` is not as fast as its devices could be, as far as it was measured. */
 static void add_causes(sentence *text, const ls_comparison *comparison, const ls_compare_row *row)
 {
     double machine = comparison->machine.bytes_per_second;
     double bytes = value(row, LS_MEASURE_OP_BYTES_PER_SECOND);
-    double waiting =
-        value(row, LS_MEASURE_EXPOSED_COMMUNICATION_MS) / value(row, LS_MEASURE_STEP_MS_MEDIAN);
+    double waiting = value(row, LS_MEASURE_SHARE_EXCHANGE);
     double optimizer = value(row, LS_MEASURE_SHARE_OPTIMIZER);
     char first[32], second[32];
     if (bytes >= bandwidth_limit * machine)
         add(text, " Memory bandwidth: %" PRId64 " devices read and write %s GB/s of %s.",
             row->devices, figures(first, 1e-9 * bytes), figures(second, 1e-9 * machine));
     if (waiting >= waiting_limit)
-        add(text, " Communication: %s ms of a step of %s ms are spent waiting for the exchange.",
-            figures(first, value(row, LS_MEASURE_EXPOSED_COMMUNICATION_MS)),
-            figures(second, value(row, LS_MEASURE_STEP_MS_MEDIAN)));
+        add(text, " Communication: %.0f %% of a step is spent waiting for the exchange.",
+            100 * waiting);
     if (optimizer >= optimizer_limit)
         add(text, " The optimizer takes %.0f %% of a step.", 100 * optimizer);
+    if (*row->full.bottleneck) add(text, " Its profile names %s.", row->full.bottleneck);
+    if (*row->full.bottleneck && *row->full.advice) add(text, " Try %s.", row->full.advice);
 }
 
 static void judge_devices(ls_comparison *comparison)

@@ -150,7 +150,8 @@ enum { LS_MAX_INPUTS = 12, LS_MAX_OUTPUTS = 4 };
 typedef struct ls_op {
     ls_op_kind kind;
     ls_segment segment;
-    const char *name;                  /* "layer.3.attention.query": where in the model it stands */
+    bool backward;    /* of the gradient pass; a pass's first one ends the forward */
+    const char *name; /* "layer.3.attention.query": where in the model it stands */
     ls_value_id inputs[LS_MAX_INPUTS]; /* LS_NO_VALUE: an optional operand is left out */
     ls_value_id outputs[LS_MAX_OUTPUTS];
     ls_attributes attributes;

@@ -47,6 +47,10 @@ for line, row in zip(csv.DictReader(open("out/compare.csv")), found["rows"] + fo
             assert value == "", key
 PYTHON
 [[ -s out/runs/ddp-batch16-seed2/run.json && -s out/runs/ddp-batch16-seed2/metrics.jsonl ]] || fail "no records of the runs"
+is out '.rows | all((.share_forward + .share_backward + .share_exchange + .share_optimizer + .share_data - 1 | fabs) < 1e-9)'
+is out '.rows | all(([.memory[]] | add) == .planned_device_bytes and .share_of_peak > 0 and (.bottleneck | length) > 10)'
+is out '.rows[0].bytes_sent_per_step == 0 and .rows[-1].bytes_sent_per_step > 0'
+[[ -s out/runs/ddp-batch16-seed1/profile/trace.json && ! -e out/runs/ddp-batch16-seed2/profile ]] || fail "not one profile a row"
 [[ -z $(find out -name '*.safetensors') ]] || fail "weights stay"
 [[ ! -e out/running ]] || fail "running/ stays"
 grep -q '^lockstep compare --model model ' out/runs/command.txt || fail "no command to repeat it"
@@ -113,6 +117,8 @@ refuses "--batch-sizes: '0'" --batch-sizes 0
 refuses "--timing-rounds" --timing-rounds 0
 refuses "--target-accuracy" --target-accuracy 2
 refuses "compare has no --strategy" --strategy ddp
+refuses "compare has no --csv" --csv folder
+refuses "compare has no --profile" --profile
 refuses "--max-steps" --max-steps 0
 expect 2 "$LOCKSTEP" train --model model --train train.tsv --output none --seeds 1,2
 says err.txt "train has no --seeds, only these have: compare"

@@ -20,6 +20,6 @@ expect 0 "$LOCKSTEP" train --help
 for flag in --model --train --validation --test --output --epochs --max-steps --batch-size --leaf-size \
     --samples-per-pass --threads --max-length --seed --learning-rate --weight-decay --lr-scheduler-type \
     --warmup-steps --warmup-ratio --max-grad-norm --text-column --text-pair-column --label-column \
-    --devices --strategy; do
+    --devices --strategy --tensorboard --csv --prometheus --profile --profile-steps --log-every; do
     says out.txt "$flag"
 done

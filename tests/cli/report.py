@@ -112,7 +112,7 @@ ignored = {"name", "training_loss", "validation_accuracy", "seeds", "memory", "r
 numbers = 0
 for row in rows:
     for key, value in row.items():
-        if key in ignored or (key == "reason" and all(not other["reason"] for other in rows)):
+        if key in ignored or (key in ("reason", "bottleneck", "advice") and all(not other[key] for other in rows)):
             continue
         cell = page.cells.get((row["name"], row["batch_size"], key))
         where = f"{row['name']}, batch size {row['batch_size']}, {key}"
@@ -140,6 +140,10 @@ check(page.figures.get("throughput") == [row["samples_per_second"] for row in do
 check(page.figures.get("accuracy") == [row["accuracy"] for row in done if row["accuracy"] is not None], "accuracy chart")
 check(page.figures.get("scaling") == [row["speed_up"] for row in done if row["speed_up"] is not None], "scaling chart")
 check("loss" in page.figures and "memory" in page.figures, "charts of loss and memory")
+if any(row["memory"] for row in done):
+    check(sum(page.figures["memory"]) > 0.99 * sum(row["planned_device_bytes"] for row in done) / (1 << 20), "memory by part")
+if any(row["bottleneck"] for row in done):
+    check("timeline" in page.figures, "a timeline")
 if any(row["share_forward"] is not None for row in done):
     steps = page.figures.get("breakdown", [])
     for i, row in enumerate(done):

@@ -375,11 +375,15 @@
       ["planned_device_bytes", "device memory planned, MiB", mebibytes], ["peak_device_bytes", "device memory measured, MiB", mebibytes],
       ["host_peak_bytes", "process at its peak, MiB", mebibytes], ["bytes_sent_per_step", "sent in a step, MiB", mebibytes],
       ["elements_sent_per_step", "elements sent in a step", counted], ["exposed_communication_ms", "waited for the exchange, ms a step", figures]]],
-    ["Share of a step", ["forward", "backward", "exchange", "optimizer", "data"].map((part) => [`share_${part}`, part, percent])],
+    ["Share of a step", [
+      ...["forward", "backward", "exchange", "optimizer", "data"].map((part) => [`share_${part}`, part, percent]),
+      ["bottleneck", "bottleneck"], ["advice", "try"]]],
     ["Result", [
       ["final_loss", "loss", fixed(4)], ["accuracy", "accuracy", fixed(4)], ["macro_f1", "macro-F1", fixed(4)],
       ["same_bits_as_single", "same bits as single"], ["weights_sha256", "sha256 of the weights"]]],
   ];
+
+  const wordy = ["reason", "bottleneck", "advice"];
 
   function fill(cell, row, key, show) {
     const value = row[key], deviation = row[`${key}_deviation`];
@@ -392,7 +396,7 @@
       cell.textContent = `${value.slice(0, 12)}…`;
       cell.title = value;
     }
-    if (key === "reason" && value) cell.className = "words";
+    if (wordy.includes(key) && value) cell.className = "words";
   }
 
   function drawTable() {
@@ -408,7 +412,7 @@
       group.append(element("th", name, { scope: "rowgroup", class: "group" }));
       group.append(element("td", "", { colspan: all.length }));
       for (const [key, label, show] of lines) {
-        if (key === "reason" && all.every((row) => !row.reason)) continue;
+        if (wordy.includes(key) && all.every((row) => !row[key])) continue;
         const line = body.insertRow();
         line.append(element("th", label, { scope: "row" }));
         for (const row of all) {

@@ -43,6 +43,7 @@ static inline void make_row(made_comparison *made, int index, const char *name, 
     row->full.values[LS_MEASURE_PLANNED_DEVICE_BYTES] = mebibytes * (1 << 20);
     row->full.values[LS_MEASURE_PEAK_DEVICE_BYTES] = mebibytes * (1 << 20);
     row->full.evaluated_on = "test";
+    row->full.peak_flops_per_second = NAN;
     row->full.accuracies = made->accuracies;
     row->full.accuracy_count = 2;
     row->full.losses = made->losses;

@@ -51,7 +51,10 @@ static void speeds_are_those_of_the_middle_round(void **state)
     (void)state;
     made.rounds[0][2].values[LS_MEASURE_SHARE_FORWARD] = 0.25;
     made.rounds[0][0].values[LS_MEASURE_SHARE_FORWARD] = 0.75;
+    made.rounds[0][2].values[LS_MEASURE_FLOPS_PER_SECOND] = 3e9;
+    made.rows[0].full.peak_flops_per_second = 12e9;
     finish_comparison(&made);
+    assert_true(value(0, LS_MEASURE_SHARE_OF_PEAK) == 0.25);
     assert_true(value(0, LS_MEASURE_SAMPLES_PER_SECOND) == 10);
     assert_true(value(0, LS_MEASURE_REAL_TOKENS_PER_SECOND) == 200);
     assert_true(value(0, LS_MEASURE_SHARE_FORWARD) == 0.25);
@@ -134,18 +137,22 @@ static void more_devices_may_pay(void **state)
 static void causes_come_from_what_was_measured(void **state)
 {
     (void)state;
-    made.rounds[2][2].values[LS_MEASURE_OP_BYTES_PER_SECOND] = 13e9;
-    made.rounds[2][2].values[LS_MEASURE_EXPOSED_COMMUNICATION_MS] = 50;
+    made.rows[2].full.values[LS_MEASURE_OP_BYTES_PER_SECOND] = 13e9;
+    made.rounds[2][2].values[LS_MEASURE_SHARE_EXCHANGE] = 0.25;
     made.rounds[2][2].values[LS_MEASURE_SHARE_OPTIMIZER] = 0.4;
     finish_comparison(&made);
     assert_says("devices", "Memory bandwidth: 2 devices read and write 13.0 GB/s of 14.0.");
-    assert_says("devices", "Communication: 50.0 ms of a step of 200 ms");
+    assert_says("devices", "Communication: 25 % of a step is spent waiting");
     assert_says("devices", "The optimizer takes 40 % of a step.");
-    made.rounds[2][2].values[LS_MEASURE_OP_BYTES_PER_SECOND] = 5e9;
-    made.rounds[2][2].values[LS_MEASURE_EXPOSED_COMMUNICATION_MS] = 1;
+    made.rows[2].full.values[LS_MEASURE_OP_BYTES_PER_SECOND] = 5e9;
+    made.rounds[2][2].values[LS_MEASURE_SHARE_EXCHANGE] = 0.01;
     made.rounds[2][2].values[LS_MEASURE_SHARE_OPTIMIZER] = 0.01;
     finish_comparison(&made);
     assert_says("devices", "Nothing stands out");
+    snprintf(made.rows[2].full.bottleneck, 300, "compute: 80 %% of the step");
+    snprintf(made.rows[2].full.advice, 300, "more cores");
+    finish_comparison(&made);
+    assert_says("devices", "Its profile names compute: 80 % of the step. Try more cores.");
 }
 
 static void rows_that_failed_are_left_out(void **state)

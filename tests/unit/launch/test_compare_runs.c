@@ -108,6 +108,10 @@ static const char metrics[] =
     "{\"step\": 3, \"evaluation\": \"test\", \"loss\": 0.45, \"accuracy\": 0.75, \"macro_f1\": "
     "0.7}\n";
 
+static const char summary[] = "{\"seconds\": 2, \"peak_flops_per_second\": 7,"
+                              " \"bottleneck\": {\"text\": \"compute: most\", \"try\": \"x\"},"
+                              " \"ops\": [{\"bytes\": 30}, {\"bytes\": 10}]}";
+
 static void write_run(const char *run, const char *steps)
 {
     test_write_file(test_path(folder, "run.json"), run, strlen(run));
@@ -137,6 +141,14 @@ static void numbers_are_read_back(void **state)
     assert_true(facts.loss == 0.45 && facts.accuracy == 0.75 && facts.macro_f1 == 0.7);
     assert_int_equal(facts.part_count, 2);
     assert_string_equal(facts.parts[1].name, "activations");
+    assert_true(isnan(facts.values[LS_MEASURE_OP_BYTES_PER_SECOND]));
+    ls_run_facts_deinit(&facts);
+    assert_ok(ls_folder_make(test_path(folder, "profile"), &error), error);
+    test_write_file(test_path(folder, "profile/summary.json"), summary, sizeof summary - 1);
+    assert_ok(ls_run_facts_read(&facts, folder, 1, &error), error);
+    assert_true(facts.values[LS_MEASURE_OP_BYTES_PER_SECOND] == 20);
+    assert_true(facts.peak_flops_per_second == 7);
+    assert_string_equal(facts.bottleneck, "compute: most");
     ls_run_facts_deinit(&facts);
 }
 
