@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/exit_status.h"
+#include "launch/compare_machine.h"
 
 enum { NUMBER_BYTES = 64 };
 
@@ -181,7 +182,7 @@ static ls_status write_command(ls_compare_request *request, const ls_options *op
 static ls_status read_sizes(ls_compare_request *request, const ls_options *options, ls_error *error)
 {
     ls_compare_options *out = &request->options;
-    out->cores = sysconf(_SC_NPROCESSORS_ONLN);
+    out->cores = ls_compare_core_count();
     out->devices = options->devices;
     out->threads = options->threads;
     if (out->threads == 0) out->threads = out->cores / out->devices;

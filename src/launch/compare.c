@@ -183,6 +183,9 @@ ls_status ls_compare(ls_comparison **out, const ls_compare_options *options, ls_
     LS_TRY(ls_compare_folder_open(&folder, options->output, options->command, error));
     ls_status status = run_and_write(*out, &folder, error);
     ls_compare_folder_close(&folder);
+    if (status == LS_INTERRUPTED)
+        return ls_fail(error, status, "stopped by request; nothing was written to %s",
+                       options->output);
     return status;
 }
 

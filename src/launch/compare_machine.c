@@ -91,6 +91,11 @@ static double bandwidth(int64_t thread_count)
     return rate;
 }
 
+int64_t ls_compare_core_count(void)
+{
+    return ls_core_count();
+}
+
 void ls_compare_machine_look(ls_compare_machine *machine, int64_t threads)
 {
     char memory[64];

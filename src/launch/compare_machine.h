@@ -4,6 +4,9 @@
 
 #include "launch/compare.h"
 
+/* Cores that this process may run on. */
+int64_t ls_compare_core_count(void);
+
 /* Names and sizes from /proc and uname; what the system does not tell is "" or 0. Then half a
  * second of adding one large array to another on `threads` threads: the best pass gives
  * bytes_per_second, two reads and a write an element. Without memory for the arrays it is NaN. */
