@@ -142,6 +142,7 @@ static void add_causes(sentence *text, const ls_comparison *comparison, const ls
     double bytes = value(row, LS_MEASURE_OP_BYTES_PER_SECOND);
     double waiting = value(row, LS_MEASURE_SHARE_EXCHANGE);
     double optimizer = value(row, LS_MEASURE_SHARE_OPTIMIZER);
+    size_t before = strlen(text->text);
     char first[32], second[32];
     if (bytes >= bandwidth_limit * machine)
         add(text, " Memory bandwidth: %" PRId64 " devices read and write %s GB/s of %s.",
@@ -151,8 +152,8 @@ static void add_causes(sentence *text, const ls_comparison *comparison, const ls
             100 * waiting);
     if (optimizer >= optimizer_limit)
         add(text, " The optimizer takes %.0f %% of a step.", 100 * optimizer);
-    if (*row->full.bottleneck) add(text, " Its profile names %s.", row->full.bottleneck);
-    if (*row->full.bottleneck && *row->full.advice) add(text, " Try %s.", row->full.advice);
+    if (strlen(text->text) == before && *row->full.bottleneck)
+        add(text, " Its profile names %s.", row->full.bottleneck);
 }
 
 static void judge_devices(ls_comparison *comparison)
@@ -182,8 +183,7 @@ static void judge_devices(ls_comparison *comparison)
     size_t before = strlen(text.text);
     add_causes(&text, comparison, several);
     if (strlen(text.text) == before)
-        add(&text, " Nothing stands out: the cores are the same, and one device uses them all as "
-                   "well.");
+        add(&text, " Nothing stands out: one device uses the same cores as well.");
     const ls_compare_row *small = extreme(comparison, LS_MEASURE_PEAK_DEVICE_BYTES, -1, true);
     if (small && value(small, LS_MEASURE_PEAK_DEVICE_BYTES) <
                      0.95 * value(whole, LS_MEASURE_PEAK_DEVICE_BYTES))
@@ -197,6 +197,7 @@ static void judge_devices(ls_comparison *comparison)
 static void judge_scaling(ls_comparison *comparison)
 {
     const ls_compare_row *several = extreme(comparison, LS_MEASURE_SPEED_UP, 1, true);
+    const ls_compare_row *whole = ls_compare_all_cores(comparison);
     char name[128], ratio[32];
     sentence text = {""};
     if (!several) return;
@@ -205,7 +206,10 @@ static void judge_scaling(ls_comparison *comparison)
         "devices could give.",
         title(name, several), figures(ratio, value(several, LS_MEASURE_SPEED_UP)),
         100 * value(several, LS_MEASURE_EFFICIENCY));
-    if (value(several, LS_MEASURE_EFFICIENCY) < 0.9) add_causes(&text, comparison, several);
+    /* Where devices do not pay the causes were given already. */
+    bool told = whole && speed(several) <= (1 + equal_speeds) * speed(whole);
+    if (value(several, LS_MEASURE_EFFICIENCY) < 0.9 && !told)
+        add_causes(&text, comparison, several);
     conclude(comparison, "scaling", &text);
 }
 

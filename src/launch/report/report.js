@@ -8,6 +8,10 @@
   const charts = []; // {chart, recolour}
   const palette = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8a8f00", "#7f7f7f", "#a05195"];
   const partColours = ["#0072b2", "#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#8a8f00", "#a05195", "#7f7f7f"];
+  const kindColours = {
+    forward: "#0072b2", backward: "#56b4e9", exchange: "#e69f00", optimizer: "#009e73", data: "#cc79a7", communication: "#d55e00",
+    wait: "#9aa0a6", copy: "#8a8f00",
+  };
   const MIB = 1048576;
 
   /* --- words and numbers --- */
@@ -126,7 +130,7 @@
         data: {
           labels: known.map(title),
           datasets: parts.map(([label, value], i) => ({
-            label, data: known.map(value), backgroundColor: partColours[i % partColours.length], maxBarThickness: 26,
+            label, data: known.map(value), backgroundColor: kindColours[label] ?? partColours[i % partColours.length], maxBarThickness: 26,
           })),
         },
         options: {
@@ -315,7 +319,7 @@
         data: {
           labels: lanes,
           datasets: categories.map((category, i) => ({
-            label: category, backgroundColor: partColours[i % partColours.length], grouped: false, maxBarThickness: 22,
+            label: category, backgroundColor: kindColours[category] ?? partColours[i % partColours.length], grouped: false, maxBarThickness: 22,
             data: timeline.events.filter((event) => event.category === category)
               .map((event) => ({ x: [event.from_ms, event.to_ms], y: lane(event), event })),
           })),
