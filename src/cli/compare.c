@@ -16,7 +16,8 @@ enum { LINE_BYTES = 1024 };
 
 typedef struct shown {
     bool quiet, live;
-    bool standing; /* a live line stands on the terminal */
+    bool standing;        /* a live line stands on the terminal */
+    char run[LINE_BYTES]; /* the run that goes on */
 } shown;
 
 static void clear(shown *progress)
@@ -25,17 +26,33 @@ static void clear(shown *progress)
     progress->standing = false;
 }
 
-static void show_run(void *context, const char *what, int64_t done, int64_t total)
+static void draw(shown *progress, const char *line)
 {
-    char line[LINE_BYTES], fitted[LINE_BYTES];
-    shown *progress = context;
-    if (progress->quiet) return;
-    snprintf(line, sizeof line, "[%" PRId64 "/%" PRId64 "] %s", done, total, what);
+    char fitted[LINE_BYTES];
     int columns = progress->live ? ls_terminal_columns(STDERR_FILENO) - 1 : LS_NO_LIMIT;
     ls_columns_fit(fitted, sizeof fitted, line, columns);
     fprintf(stderr, progress->live ? "\r%s\033[K" : "%s\n", fitted);
     fflush(stderr);
     progress->standing = progress->live;
+}
+
+static void show_run(void *context, const char *what, int64_t done, int64_t total)
+{
+    shown *progress = context;
+    if (progress->quiet) return;
+    snprintf(progress->run, sizeof progress->run, "[%" PRId64 "/%" PRId64 "] %.200s", done, total,
+             what);
+    draw(progress, progress->run);
+}
+
+/* How far it has come, behind its name; a log has enough with the names. */
+static void show_progress(void *context, const char *line)
+{
+    char both[2 * LINE_BYTES];
+    shown *progress = context;
+    if (progress->quiet || !progress->live) return;
+    snprintf(both, sizeof both, "%s: %s", progress->run, line);
+    draw(progress, both);
 }
 
 static void show_message(void *context, const char *line)
@@ -73,6 +90,7 @@ static int compare(const ls_invocation *invocation)
     ls_status status = ls_compare_request_init(&request, &invocation->options, &error);
     if (status == LS_OK) {
         request.options.running = show_run;
+        request.options.progress = show_progress;
         request.options.message = show_message;
         request.options.should_stop = ls_signals_stop_requested;
         request.options.context = &progress;

@@ -1,11 +1,9 @@
 #include "cli/compare_options.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/exit_status.h"
 #include "launch/compare_machine.h"
@@ -206,23 +204,22 @@ static ls_status read_sizes(ls_compare_request *request, const ls_options *optio
 ls_status ls_compare_request_init(ls_compare_request *request, const ls_options *options,
                                   ls_error *error)
 {
-    *request = (ls_compare_request){.options = {.output = options->output,
-                                                .model = options->model,
-                                                .train = options->train,
-                                                .validation = options->validation,
-                                                .test = options->test,
-                                                .batch_size = options->batch_size,
-                                                .max_steps = options->max_steps,
-                                                .epochs = options->epochs,
-                                                .target_accuracy = options->target_accuracy,
-                                                .rounds = options->timing_rounds,
-                                                .round_steps = options->timing_steps,
-                                                .version = ls_version()}};
-    ssize_t length = readlink("/proc/self/exe", request->program, sizeof request->program - 1);
-    if (length < 0)
-        return ls_complain(error, LS_IO, "/proc/self/exe: cannot find the program to start: %s",
-                           strerror(errno));
-    request->options.program = request->program;
+    *request =
+        (ls_compare_request){.options = {.output = options->output,
+                                         .model = options->model,
+                                         .train = options->train,
+                                         .validation = options->validation,
+                                         .test = options->test,
+                                         .batch_size = options->batch_size,
+                                         .max_steps = options->max_steps,
+                                         .epochs = options->epochs,
+                                         .target_accuracy = options->target_accuracy,
+                                         .rounds = options->timing_rounds,
+                                         .round_steps = options->timing_steps,
+                                         /* A child is this program still when it looks: the same
+                                          * one even if the file was replaced meanwhile. */
+                                         .program = "/proc/self/exe",
+                                         .version = ls_version()}};
     ls_status status = ls_instruction_set(&request->options.instruction_set, error);
     if (status == LS_OK) status = read_strategies(request, options->strategies, error);
     if (status == LS_OK) status = read_sizes(request, options, error);

@@ -14,7 +14,6 @@ typedef struct ls_compare_request {
     int64_t seeds[LS_COMPARE_MOST], batch_sizes[LS_COMPARE_MOST];
     char **flags; /* owned; ended by NULL */
     char *command;
-    char program[4096];
 } ls_compare_request;
 
 /* Strategies that `lockstep train` does not know are refused with its own words. `single` comes

@@ -42,6 +42,8 @@ typedef struct ls_compare_options {
     const char *version, *instruction_set, *command;
     /* May be NULL. `running`: "ddp, timing round 2", the `done`th of `total` runs begins. */
     void (*running)(void *context, const char *what, int64_t done, int64_t total);
+    /* The last line that the run has written so far; asked for twice a second. */
+    void (*progress)(void *context, const char *line);
     void (*message)(void *context, const char *line);
     bool (*should_stop)(void *context);
     void *context;

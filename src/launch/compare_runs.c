@@ -1,15 +1,21 @@
 #include "launch/compare_runs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/numbers.h"
 #include "launch/compare_process.h"
+
+enum { LINE_BYTES = 512 };
+static const double seconds_between_looks = 0.5;
 
 /* The words of a command line; each is freed with the list. */
 typedef struct word_list {
@@ -63,8 +69,7 @@ static ls_status add_row(word_list *list, const ls_compare_options *options,
     LS_TRY(add_integer(list, "--threads=", row->threads, error));
     LS_TRY(add_integer(list, "--batch-size=", row->batch_size, error));
     LS_TRY(add_integer(list, "--seed=", seed, error));
-    LS_TRY(add_word(list, "--output=", output, error));
-    return add_word(list, "--quiet", "", error);
+    return add_word(list, "--output=", output, error);
 }
 
 static ls_status add_length(word_list *list, const ls_compare_options *options,
@@ -78,14 +83,52 @@ static ls_status add_length(word_list *list, const ls_compare_options *options,
     return LS_OK;
 }
 
+/* --- while a run goes on ------------------------------------------------------------------------
+ */
+
+typedef struct watch {
+    const ls_compare_options *options;
+    const char *log;
+    double last; /* when its log was last looked at, seconds */
+} watch;
+
+static void tell_last_line(const watch *run)
+{
+    char tail[LINE_BYTES + 1];
+    int file = open(run->log, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    off_t end = lseek(file, 0, SEEK_END), start = end > LINE_BYTES ? end - LINE_BYTES : 0;
+    ssize_t count = pread(file, tail, LINE_BYTES, start);
+    close(file);
+    while (count > 0 && tail[count - 1] == '\n')
+        count--;
+    if (count <= 0) return;
+    tail[count] = '\0';
+    const char *line = strrchr(tail, '\n');
+    run->options->progress(run->options->context, line ? line + 1 : tail);
+}
+
+/* Also asks whether to stop. */
+static bool look_on(void *context)
+{
+    watch *run = context;
+    const ls_compare_options *options = run->options;
+    double now = ls_seconds();
+    if (options->progress && now - run->last > seconds_between_looks) {
+        run->last = now;
+        tell_last_line(run);
+    }
+    return options->should_stop && options->should_stop(options->context);
+}
+
 /* Run the list. A run that did not end well sets the row's state; `what` opens the reason. */
 static ls_status run(const ls_compare_options *options, ls_compare_row *row, const char *what,
                      const word_list *list, const char *log, int64_t *peak_bytes, ls_error *error)
 {
     ls_process_result result;
     char reason[LS_COMPARE_REASON_BYTES - 100];
-    LS_TRY(
-        ls_process_run(&result, list->words, log, options->should_stop, options->context, error));
+    watch looking = {options, log, ls_seconds()};
+    LS_TRY(ls_process_run(&result, list->words, log, look_on, &looking, error));
     *peak_bytes = result.peak_bytes;
     if (result.exit_status == 0) return LS_OK;
     row->state = result.signal             ? LS_COMPARE_KILLED
