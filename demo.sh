@@ -20,7 +20,7 @@ build/lockstep train --model "$model" "${data[@]}" --max-steps 60 --learning-rat
 
 echo
 echo "comparing strategies from there, 60 steps each"
-build/lockstep compare --model "$output/start" "${data[@]}" --devices 2 --strategies single,ddp \
+build/lockstep compare --model "$output/start" "${data[@]}" --devices 2 --strategies single,ddp,zero1,zero2,zero3,zero3+offload \
     --max-steps 60 --learning-rate 2e-5 --timing-rounds 3 --timing-steps 5 --output "$output/comparison"
 
 cat <<END

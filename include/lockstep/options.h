@@ -35,14 +35,24 @@ typedef struct ls_options {
     /* Optimizer. */
     double learning_rate, weight_decay, adam_beta1, adam_beta2, adam_epsilon;
     double max_grad_norm;          /* 0: no clipping */
-    const char *lr_scheduler_type; /* "linear", "cosine", "constant", "constant_with_warmup" */
+    const char *lr_scheduler_type; /* "linear", "cosine", "constant", "constant_with_warmup";
+                                      DeepSpeed's: "warmup", "warmup_decay", "warmup_cosine" */
     int64_t warmup_steps;          /* when 0, warmup_ratio counts */
     double warmup_ratio;
-    bool weight_decay_all; /* biases and layer norms too */
+    bool weight_decay_all;   /* biases and layer norms too */
+    const char *optimizer;   /* "adamw", "adam" */
+    const char *warmup_type; /* DeepSpeed's schedules: "log", "linear" */
+    double warmup_min_lr, warmup_min_ratio, cosine_min_ratio;
+    int64_t lr_scheduler_steps; /* of a schedule that falls; 0: the run's */
 
     /* Devices. */
-    const char *strategy; /* "single", "ddp" */
+    const char *strategy; /* "single", "ddp", "zero1", "zero2", "zero3"; and +offload, +recompute */
     int64_t bucket_size;  /* ddp: bytes of gradients that are exchanged together */
+    const char *recompute; /* "none", "layer", "attention"; NULL: as the strategy's name says */
+    /* What is not on the device: "none", "host", "disk"; NULL: as the strategy's name says. */
+    const char *offload_optimizer, *offload_parameters;
+    const char *offload_path;   /* disk: a folder; the file there has no name */
+    int64_t offload_block_size; /* bytes of each moment that are copied at a time */
     int64_t devices;
     int64_t threads;       /* a device; 0: all cores, divided among the devices */
     int64_t device_memory; /* bytes a device may use; 0: no limit */

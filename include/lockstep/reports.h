@@ -69,7 +69,10 @@ typedef struct ls_train_report {
     bool stopped;                          /* should_stop ended it before its time */
     double seconds;                        /* of training, evaluations not counted */
     int64_t planned_bytes, measured_bytes; /* of the device's memory, at the end */
-    char weights_sha256[65];               /* of model.safetensors */
+    /* Of one device, at the end; 0 where nothing is offloaded. */
+    int64_t planned_host_bytes, measured_host_bytes; /* of the host's memory */
+    int64_t planned_file_bytes, measured_file_bytes; /* on a disk */
+    char weights_sha256[65];                         /* of model.safetensors */
 } ls_train_report;
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/threads.h"
+#include "base/topology.h"
 
 static ls_status measure_peak(ls_run_monitor *monitor, const ls_run_monitor_options *options,
                               ls_error *error)

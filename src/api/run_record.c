@@ -11,36 +11,24 @@
 #include "formats/utf8.h"
 
 typedef struct document {
-    ls_text json, scratch;
+    ls_text json;
 } document;
 
-/* A JSON string, or null. */
 static ls_status put_text(document *record, const char *value, ls_error *error)
 {
-    if (!value) return ls_text_append(&record->json, "null", 4, error);
-    ls_text_clear(&record->scratch);
-    for (size_t left = strlen(value); left;) {
-        size_t good = ls_utf8_valid_prefix(value, left);
-        LS_TRY(ls_text_append(&record->scratch, value, good, error));
-        if (good < left) LS_TRY(ls_text_append(&record->scratch, "?", 1, error));
-        good += good < left;
-        value += good;
-        left -= good;
-    }
-    return ls_text_json_string(&record->json, record->scratch.length ? record->scratch.data : "",
-                               error);
+    return ls_utf8_json(&record->json, value, error);
 }
 
-static ls_status put_value(document *record, const ls_setting *setting, const ls_options *options,
-                           ls_error *error)
+ls_status ls_setting_json(ls_text *json, const ls_setting *setting, const ls_options *options,
+                          ls_error *error)
 {
     char buffer[64];
     const char *value = ls_options_get(options, setting->name, buffer);
     bool quoted = setting->kind == LS_SETTING_TEXT;
     if (setting->kind == LS_SETTING_SAMPLES) quoted = value[0] == 'a';
     if (setting->kind == LS_SETTING_NUMBER) quoted = value[0] == 'n' || value[0] == 'i';
-    if (quoted || !value) return put_text(record, value, error);
-    return ls_text_print(&record->json, error, "%s", value);
+    if (quoted || !value) return ls_utf8_json(json, value, error);
+    return ls_text_print(json, error, "%s", value);
 }
 
 static ls_status put_setting(document *record, const ls_setting *setting, const ls_options *given,
@@ -53,10 +41,10 @@ static ls_status put_setting(document *record, const ls_setting *setting, const 
     for (size_t i = 0; i <= length && i < sizeof key; i++)
         key[i] = setting->name[i] == '-' ? '_' : setting->name[i];
     LS_TRY(ls_text_print(&record->json, error, "    \"%s\": {\"value\": ", key));
-    LS_TRY(put_value(record, setting, used, error));
+    LS_TRY(ls_setting_json(&record->json, setting, used, error));
     if ((was && is) ? strcmp(was, is) != 0 : was != is) {
         LS_TRY(ls_text_print(&record->json, error, ", \"given\": "));
-        LS_TRY(put_value(record, setting, given, error));
+        LS_TRY(ls_setting_json(&record->json, setting, given, error));
     }
     LS_TRY(ls_text_print(&record->json, error, ", \"source\": "));
     LS_TRY(put_text(record, ls_sources_get(sources, given, setting->name), error));
@@ -138,6 +126,5 @@ ls_status ls_run_record_write(const char *folder, const ls_options *given, const
     if (status == LS_OK) status = ls_file_write(path, record.json.data, record.json.length, error);
     ls_free(path);
     ls_text_deinit(&record.json);
-    ls_text_deinit(&record.scratch);
     return status;
 }

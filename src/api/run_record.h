@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include "base/text.h"
 #include "lockstep.h"
 
 typedef enum ls_run_fact_kind {
@@ -41,5 +41,9 @@ typedef struct ls_run_fact {
 ls_status ls_run_record_write(const char *folder, const ls_options *given, const ls_options *used,
                               const ls_sources *sources, const ls_run_fact *facts, size_t count,
                               ls_error *error) LS_MUST_CHECK;
+
+/* A setting's value as JSON: a number, true, false, text or null. */
+ls_status ls_setting_json(ls_text *json, const ls_setting *setting, const ls_options *options,
+                          ls_error *error) LS_MUST_CHECK;
 
 #endif

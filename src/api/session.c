@@ -6,7 +6,7 @@
 
 #include "api/settings.h"
 #include "base/alloc.h"
-#include "base/threads.h"
+#include "base/topology.h"
 
 ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error)
 {
@@ -46,6 +46,9 @@ ls_status ls_session_open(ls_session *session, const ls_options *options,
     ls_status status;
     *session = (ls_session){.options = options, .callbacks = callbacks ? callbacks : &silent};
     LS_TRY(ls_options_check(options, command, error));
+    const unsigned trained = LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP;
+    if (command & trained)
+        LS_TRY(ls_strategy_of(&session->strategy, options, command != LS_COMMAND_PLAN, error));
     LS_TRY_GOTO(status, ls_session_open_devices(session, device_count(options, command), error),
                 fail);
     LS_TRY_GOTO(status, ls_model_folder_open(&session->folder, options->model, error), fail);

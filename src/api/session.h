@@ -2,6 +2,7 @@
 #ifndef LS_API_SESSION_H
 #define LS_API_SESSION_H
 
+#include "api/strategy.h"
 #include "data/dataset.h"
 #include "devices/device.h"
 #include "engine/model_folder.h"
@@ -10,6 +11,7 @@
 typedef struct ls_session {
     const ls_options *options;     /* as given */
     const ls_callbacks *callbacks; /* never NULL */
+    ls_strategy strategy;          /* of commands that train or plan it */
     ls_device **devices;           /* [device_count] */
     int device_count;
     ls_device *device;           /* the first one */

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "api/settings_table.h"
+#include "api/strategy.h"
+#include "base/names.h"
 #include "base/numbers.h"
 
 static const ls_setting settings[] = {
@@ -34,10 +36,18 @@ enum { COUNT = sizeof places / sizeof *places };
 /* Texts that are one of a list. */
 static const struct choice {
     const char *name, *noun;
-    const char *known[5];
+    const char *known[8];
 } choices[] = {
-    {"strategy", "strategies", {"single", "ddp"}},
-    {"lr-scheduler-type", "schedules", {"linear", "cosine", "constant", "constant_with_warmup"}},
+    {"strategy", "strategies", {"single", "ddp", "zero1", "zero2", "zero3"}},
+    {"recompute", "ways", {"none", "layer", "attention"}},
+    {"offload-optimizer", "places", {"none", "host", "disk"}},
+    {"offload-parameters", "places", {"none", "host", "disk"}},
+    {"optimizer", "optimizers", {"adamw", "adam"}},
+    {"lr-scheduler-type",
+     "schedules",
+     {"linear", "cosine", "constant", "constant_with_warmup", "warmup", "warmup_decay",
+      "warmup_cosine"}},
+    {"warmup-type", "warm-ups", {"log", "linear"}},
 };
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -58,33 +68,12 @@ int ls_setting_find(const char *name)
     return -1;
 }
 
-/* Levenshtein distance, one row of its table at a time; names longer than the row are cut. */
-static size_t distance(const char *left, const char *right)
-{
-    size_t row[64], columns = strlen(right);
-    if (columns >= sizeof row / sizeof *row) columns = sizeof row / sizeof *row - 1;
-    for (size_t column = 0; column <= columns; column++)
-        row[column] = column;
-    for (size_t i = 0; left[i]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < columns; j++) {
-            size_t above = row[j + 1], least = diagonal + (canonical(left[i]) != right[j]);
-            if (above + 1 < least) least = above + 1;
-            if (row[j] + 1 < least) least = row[j] + 1;
-            diagonal = above;
-            row[j + 1] = least;
-        }
-    }
-    return row[columns];
-}
-
 static const char *nearest(const char *name)
 {
     size_t best = SIZE_MAX;
     const char *found = "";
     for (int row = 0; row < COUNT; row++) {
-        size_t here = distance(name, settings[row].name);
+        size_t here = ls_name_distance(name, settings[row].name);
         if (here < best) {
             best = here;
             found = settings[row].name;
@@ -118,17 +107,21 @@ static bool in_range(int row, double value)
 
 static ls_status check_choice(int row, const char *value, ls_error *error)
 {
+    /* What stands behind a + is no part of the name. */
+    size_t length = strcspn(value, "+");
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         const struct choice *choice = &choices[i];
         if (strcmp(choice->name, settings[row].name) != 0) continue;
-        char list[100] = "";
+        char list[160] = "";
+        if (strcmp(choice->name, "strategy") != 0) length = strlen(value);
         for (size_t k = 0; choice->known[k]; k++) {
-            if (strcmp(choice->known[k], value) == 0) return LS_OK;
+            const char *known = choice->known[k];
+            if (strlen(known) == length && memcmp(known, value, length) == 0) return LS_OK;
             size_t used = strlen(list);
             snprintf(list + used, sizeof list - used, "%s%s", k ? ", " : "", choice->known[k]);
         }
-        return ls_fail(error, LS_USAGE, "--%s: '%s' is not built yet: known %s are %s",
-                       choice->name, value, choice->noun, list);
+        return ls_fail(error, LS_USAGE, "--%s: '%.*s' is not built yet: known %s are %s",
+                       choice->name, (int)length, value, choice->noun, list);
     }
     return LS_OK;
 }
@@ -193,7 +186,10 @@ static ls_status check_combinations(const ls_options *options, unsigned command,
     if ((command & RUN) && options->max_steps == 0)
         return ls_fail(error, LS_USAGE,
                        "--max-steps: 0 steps train nothing; -1 is as many as the epochs have");
-    if ((command & RUN) && strcmp(options->strategy, "single") == 0 && options->devices > 1)
+    if (!(command & RUN)) return LS_OK;
+    ls_strategy strategy;
+    LS_TRY(ls_strategy_of(&strategy, options, command != LS_COMMAND_PLAN, error));
+    if (strcmp(strategy.name, "single") == 0 && options->devices > 1)
         return ls_fail(error, LS_USAGE,
                        "--devices: %" PRId64 " devices with --strategy single, which runs on one",
                        options->devices);
@@ -283,6 +279,8 @@ static ls_status parse_text(int row, const char *value, const char **out, ls_err
 {
     if (!*value) return ls_fail(error, LS_USAGE, "--%s: empty text", settings[row].name);
     LS_TRY(check_choice(row, value, error));
+    if (strcmp(settings[row].name, "strategy") == 0)
+        LS_TRY(ls_strategy_check_endings(value, error));
     *out = value;
     return LS_OK;
 }

@@ -85,10 +85,10 @@ static ls_status write_results(ls_training_run *run, ls_error *error)
 {
     char *weights = NULL;
     const char *output = run->session.options->output;
+    ls_tensor_reader reader = ls_ranks_reader(run->ranks);
     ls_session_stage(&run->session, "saving the model");
     LS_TRY(ls_output_write_model(output, &run->session.folder, run->session.labels,
-                                 run->session.max_length, ls_ranks_executor(run->ranks),
-                                 &run->programs.training, error));
+                                 run->session.max_length, &reader, &run->programs.training, error));
     LS_TRY(ls_path_join(&weights, output, "model.safetensors", error));
     ls_status status = ls_file_sha256(weights, run->report.weights_sha256, error);
     ls_free(weights);

@@ -48,15 +48,24 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
         .training = {.config = &session->folder.config,
                      .classes = classes,
                      .training = true,
-                     .optimizer = {.beta1 = (float)options->adam_beta1,
+                     .optimizer = {.kind = strcmp(options->optimizer, "adam") == 0
+                                               ? LS_OPTIMIZER_ADAM
+                                               : LS_OPTIMIZER_ADAMW,
+                                   .beta1 = (float)options->adam_beta1,
                                    .beta2 = (float)options->adam_beta2,
                                    .epsilon = (float)options->adam_epsilon,
                                    .weight_decay = (float)options->weight_decay,
                                    .decay_all = options->weight_decay_all,
                                    .max_norm = (float)options->max_grad_norm},
                      .batch_size = batch_size,
+                     .strategy = session->strategy.name,
                      .ranks = (int)options->devices,
                      .bucket_bytes = options->bucket_size,
+                     .recompute = session->strategy.recompute,
+                     .offload = {.optimizer = ls_strategy_space(session->strategy.optimizer),
+                                 .parameters = ls_strategy_space(session->strategy.parameters),
+                                 .block_elements =
+                                     options->offload_block_size / (int64_t)sizeof(float)},
                      .leaf_size = options->leaf_size,
                      .longest_row = longest_row},
         .samples_per_pass = options->samples_per_pass,
@@ -90,6 +99,7 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
     run->used.max_length = run->session.max_length;
+    ls_strategy_used(&run->used, &run->session.strategy);
     return LS_OK;
 }
 
@@ -102,6 +112,22 @@ static void plan_steps(ls_training_run *run)
     if (used->max_steps > 0) run->total_steps = used->max_steps;
     if (used->warmup_steps == 0)
         used->warmup_steps = (int64_t)ceil(used->warmup_ratio * (double)run->total_steps);
+    if (used->lr_scheduler_steps == 0) used->lr_scheduler_steps = run->total_steps;
+}
+
+static void report_offload(ls_training_run *run)
+{
+    const int64_t *planned = run->programs.training.plan.bytes;
+    ls_train_report *report = &run->report;
+    report->planned_host_bytes = planned[LS_PLAN_HOST_MEMORY];
+    report->planned_file_bytes = planned[LS_PLAN_FILE];
+    report->measured_host_bytes = ls_ranks_offloaded(run->ranks, LS_PLAN_HOST_MEMORY);
+    report->measured_file_bytes = ls_ranks_offloaded(run->ranks, LS_PLAN_FILE);
+    if (!ls_ranks_are_direct(run->ranks))
+        ls_session_message(&run->session,
+                           "--offload-path %s: no direct access to files there; they pass through "
+                           "the page cache, which is told to drop them",
+                           run->used.offload_path);
 }
 
 static ls_status make_ranks(ls_training_run *run, ls_error *error)
@@ -115,14 +141,20 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
                     .seed = used->seed,
                     .schedule = {.peak = used->learning_rate,
                                  .warmup_steps = used->warmup_steps,
-                                 .total_steps = run->total_steps},
+                                 .total_steps = used->lr_scheduler_steps,
+                                 .warmup_least_rate = used->warmup_min_lr,
+                                 .warmup_least_ratio = used->warmup_min_ratio,
+                                 .cosine_least_ratio = used->cosine_min_ratio},
+                    .offload_folder = used->offload_path,
                     .beta1 = used->adam_beta1,
                     .beta2 = used->adam_beta2},
     };
     int64_t classes = ls_labels_count(run->session.labels);
     LS_TRY(ls_schedule_kind_of(&ranks.trainer.schedule.kind, used->lr_scheduler_type, error));
+    LS_TRY(ls_warmup_kind_of(&ranks.trainer.schedule.warmup, used->warmup_type, error));
     LS_TRY(ls_ranks_new(&run->ranks, &ranks, error));
     LS_TRY(LS_NEW(run->confusion, classes * classes, "confusion counts", error));
+    report_offload(run);
     run->report.planned_bytes = ls_run_programs_bytes(&run->programs);
     for (int i = 0; i < run->session.device_count; i++)
         if (run->session.devices[i]->allocated_bytes > run->report.measured_bytes)
@@ -295,6 +327,18 @@ ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *
         {.key = "total_steps", .kind = LS_RUN_INTEGER, .integer = run->total_steps},
         {.key = "planned_bytes", .kind = LS_RUN_INTEGER, .integer = report->planned_bytes},
         {.key = "measured_bytes", .kind = LS_RUN_INTEGER, .integer = report->measured_bytes},
+        {.key = "planned_host_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->planned_host_bytes},
+        {.key = "measured_host_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->measured_host_bytes},
+        {.key = "planned_file_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->planned_file_bytes},
+        {.key = "measured_file_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->measured_file_bytes},
         /* The following are known only at the end. */
         {.key = "steps", .kind = LS_RUN_INTEGER, .integer = report->steps},
         {.key = "seconds", .kind = LS_RUN_NUMBER, .number = report->seconds},

@@ -48,11 +48,13 @@ int ls_trace_ranks(const ls_trace *trace);
 /* NULL for no trace: everything below takes that for "do not record". */
 ls_track *ls_trace_track(ls_trace *trace, int rank, ls_trace_thread thread);
 
-/* Between steps, while no rank works. A step that found no room on one of the ranks' tracks is
+/* Between steps, while no rank works. The data track goes on from the first step to the close, as
+ * its thread works between steps too. A step that found no room on one of the ranks' tracks is
  * taken back from all of them, unless it was the first; then, and ever after, nothing is recorded:
  * false. */
 void ls_trace_step_begin(ls_trace *trace);
 bool ls_trace_step_end(ls_trace *trace);
+void ls_trace_close(ls_trace *trace);
 
 static inline bool ls_track_is_on(const ls_track *track)
 {

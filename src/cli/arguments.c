@@ -80,6 +80,27 @@ static ls_status read_setting(ls_invocation *invocation, const ls_command *comma
     return set(invocation, name, value, error);
 }
 
+/* Checked at once, so that what is wrong with the file is said before what is missing beside it. */
+static ls_status open_deepspeed(ls_invocation *invocation, const char *path, ls_error *error)
+{
+    if (invocation->deepspeed)
+        return ls_complain(error, LS_USAGE, "--deepspeed: one file is read, %s is another one",
+                           path);
+    return ls_deepspeed_open(&invocation->deepspeed, path, error);
+}
+
+static ls_status read_deepspeed(ls_invocation *invocation, const char *value, const char **next,
+                                ls_error *error)
+{
+    if (!value && *next && strncmp(*next, "--", 2) != 0) {
+        value = *next;
+        *next = NULL;
+    }
+    if (value && *value) return open_deepspeed(invocation, value, error);
+    return ls_complain(error, LS_USAGE,
+                       "--deepspeed needs a value: a DeepSpeed configuration file");
+}
+
 static ls_status read_word(ls_invocation *invocation, const ls_command *command, const char *word,
                            const char **next, ls_error *error)
 {
@@ -92,7 +113,12 @@ static ls_status read_word(ls_invocation *invocation, const ls_command *command,
         invocation->quiet = true;
         return LS_OK;
     }
+    if (strcmp(word, "--json") == 0 && command->is_config) {
+        invocation->json = true;
+        return LS_OK;
+    }
     if (strncmp(word, "--", 2) != 0) {
+        if (word[0] != '-' && command->is_config) return open_deepspeed(invocation, word, error);
         if (word[0] != '-' && command->takes_path && !invocation->options.model)
             return set(invocation, "model", word, error);
         return ls_complain(error, LS_USAGE, "%s: '%s' is not expected; for example: %s",
@@ -100,6 +126,8 @@ static ls_status read_word(ls_invocation *invocation, const ls_command *command,
     }
     const char *value = strchr(word, '=');
     read_name(name, word);
+    if (strcmp(name, "deepspeed") == 0 && command->takes_deepspeed)
+        return read_deepspeed(invocation, value ? value + 1 : NULL, next, error);
     return read_setting(invocation, command, name, value ? value + 1 : NULL, next, error);
 }
 
@@ -126,6 +154,9 @@ ls_status ls_arguments_parse(ls_invocation *invocation, const ls_command *comman
         status = read_word(invocation, command, words[i], &next, error);
         i += had_next && !next;
     }
+    if (status == LS_OK && !invocation->help && invocation->deepspeed)
+        status = ls_deepspeed_apply(invocation->deepspeed, &invocation->options,
+                                    invocation->sources, error);
     if (status == LS_OK && !invocation->help) status = check_needed(invocation, command, error);
     return status;
 }

@@ -12,7 +12,7 @@ static const struct group {
     const char *first, *title;
 } groups[] = {
     {"model", "Files"},         {"text-column", "Rows"},      {"epochs", "Length and sizes"},
-    {"learning-rate", "AdamW"}, {"strategy", "Devices"},      {"tensorboard", "Monitoring"},
+    {"optimizer", "Optimizer"}, {"strategy", "Devices"},      {"tensorboard", "Monitoring"},
     {"print", "Plan"},          {"strategies", "Comparison"},
 };
 
@@ -138,7 +138,15 @@ void ls_help_print_command(FILE *stream, const ls_command *command)
     fprintf(stream, "\nUsage: lockstep %s %s\n\n", command->name, command->usage);
     print_paragraphs(stream, command->details);
     print_settings(stream, command);
+    if (command->own_flags) fputs("\nFlags:\n", stream);
+    for (const ls_own_flag *flag = command->own_flags; flag && flag->name; flag++)
+        print_flag(stream, flag->name, flag->help);
     fputs("\nAlso:\n", stream);
+    if (command->takes_deepspeed)
+        print_flag(stream, "--deepspeed FILE",
+                   "ds_config.json: the settings that it names, where no flag says them "
+                   "(lockstep config FILE shows what comes of it)");
+    if (command->is_config) print_flag(stream, "--json", "the same as a JSON object");
     if (command->can_be_quiet)
         print_flag(stream, "--quiet", "no progress; results and errors only");
     print_flag(stream, "--help", "this text");
@@ -157,10 +165,11 @@ void ls_help_print_all(FILE *stream, const ls_command *const *commands, size_t c
     fputs("\n  lockstep COMMAND --help   the flags of a command\n"
           "  lockstep --version        the version\n\n",
           stream);
-    print_wrapped(stream,
-                  "Exit status: 0 done; 1 bad input or a failed run; 2 a wrong command line or "
-                  "something that is not supported; 3 some rows of a comparison failed; 5 stopped "
-                  "at a loss or gradient that is not "
-                  "finite; 75 stopped by a signal, with the model written.",
-                  0, 0);
+    print_wrapped(
+        stream,
+        "Exit status: 0 done; 1 bad input or a failed run; 2 a wrong command line or "
+        "something that is not supported; 3 some rows of a comparison failed; 4 a process "
+        "or host was lost; 5 stopped at a loss or gradient that is not "
+        "finite; 75 stopped by a signal, with the model written.",
+        0, 0);
 }

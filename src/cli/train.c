@@ -60,5 +60,6 @@ const ls_command ls_command_train = {
         "once.",
     .needed = {"model", "train", "output"},
     .can_be_quiet = true,
+    .takes_deepspeed = true,
     .run = train,
 };

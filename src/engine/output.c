@@ -273,26 +273,27 @@ done:
     return status;
 }
 
-static ls_status write_weights(const char *path, ls_executor *executor, const ls_assembly *assembly,
-                               ls_error *error)
+static ls_status write_weights(const char *path, const ls_tensor_reader *reader,
+                               const ls_assembly *assembly, ls_error *error)
 {
     char *weights = NULL;
     LS_TRY(ls_path_join(&weights, path, "model.safetensors", error));
-    ls_status status = ls_parameters_save(executor, assembly, weights, error);
+    ls_status status = ls_parameters_save(reader, assembly, weights, error);
     ls_free(weights);
     return status;
 }
 
 ls_status ls_output_write_model(const char *path, const ls_model_folder *from,
-                                const ls_labels *labels, int64_t max_length, ls_executor *executor,
-                                const ls_assembly *assembly, ls_error *error)
+                                const ls_labels *labels, int64_t max_length,
+                                const ls_tensor_reader *reader, const ls_assembly *assembly,
+                                ls_error *error)
 {
     ls_status status;
     LS_TRY_GOTO(status, write_config(path, from, labels, error), fail);
     for (int i = 0; i < TOKENIZER_FILES; i++)
         LS_TRY_GOTO(status, copy_if_there(path, from->path, tokenizer_files[i], error), fail);
     LS_TRY_GOTO(status, write_tokenizer_config(path, from, max_length, error), fail);
-    LS_TRY_GOTO(status, write_weights(path, executor, assembly, error), fail);
+    LS_TRY_GOTO(status, write_weights(path, reader, assembly, error), fail);
     return LS_OK;
 fail:
     /* Weights without their configuration, or the reverse, are no model. */

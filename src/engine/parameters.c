@@ -132,20 +132,17 @@ typedef struct transfer {
     ls_executor *executor;
     const ls_assembly *assembly;
     float *piece; /* [PIECE] */
-    ls_device *device;
 } transfer;
 
 static ls_status load_tensor(const transfer *t, const ls_weights *weights,
                              const ls_safetensors_tensor *tensor, ls_value_id id, ls_error *error)
 {
-    float *to = ls_executor_address(t->executor, id);
-    for (int64_t first = 0; first < tensor->elements; first += PIECE) {
-        int64_t count = tensor->elements - first < PIECE ? tensor->elements - first : PIECE;
+    ls_range held = ls_executor_held(t->executor, id);
+    for (int64_t first = held.begin; first < held.end; first += PIECE) {
+        int64_t count = held.end - first < PIECE ? held.end - first : PIECE;
         LS_TRY(ls_weights_read_float(weights, tensor, first, count, t->piece, error));
         LS_TRY(check_finite(weights, tensor, t->piece, first, count, error));
-        t->device->operations->upload(t->device, to + first, t->piece,
-                                      count * (int64_t)sizeof(float));
-        t->device->operations->wait(t->device);
+        LS_TRY(ls_executor_put(t->executor, id, first, count, t->piece, error));
     }
     return LS_OK;
 }
@@ -159,10 +156,11 @@ static ls_status draw_tensor(const transfer *t, ls_value_id id, double deviation
     float *values = NULL;
     LS_TRY(LS_NEW(values, elements, "initial weights", error));
     if (deviation > 0) ls_normal_fill(values, elements, deviation, initial_key(seed), stream);
-    ls_executor_write(t->executor, id, values, &fixed);
-    t->device->operations->wait(t->device);
+    ls_range held = ls_executor_held(t->executor, id);
+    ls_status status = ls_executor_put(t->executor, id, held.begin, held.end - held.begin,
+                                       values + held.begin, error);
     ls_free(values);
-    return LS_OK;
+    return status;
 }
 
 static ls_status load_parameter(const transfer *t, const ls_weights *weights, size_t index,
@@ -201,7 +199,7 @@ ls_status ls_parameters_load(ls_executor *executor, const ls_assembly *assembly,
                              const ls_weights *weights, uint64_t seed, ls_parameters_notes *notes,
                              ls_error *error)
 {
-    transfer t = {executor, assembly, NULL, ls_executor_device(executor)};
+    transfer t = {executor, assembly, NULL};
     LS_TRY(LS_NEW(t.piece, PIECE, "weights on their way", error));
     ls_status status = LS_OK;
     for (size_t i = 0; status == LS_OK && i < assembly->model.parameter_count; i++)
@@ -211,33 +209,35 @@ ls_status ls_parameters_load(ls_executor *executor, const ls_assembly *assembly,
     return status;
 }
 
-static ls_status save_tensor(const transfer *t, ls_safetensors_writer *writer, size_t index,
-                             ls_error *error)
+typedef struct saving {
+    const ls_tensor_reader *reader;
+    const ls_assembly *assembly;
+    ls_safetensors_writer *writer;
+    float *piece; /* [PIECE] */
+} saving;
+
+static ls_status save_tensor(const saving *s, size_t index, ls_error *error)
 {
     static const ls_extents fixed = {{1}};
-    ls_value_id id = t->assembly->model.parameters[index].value;
-    const float *from = ls_executor_address(t->executor, id);
-    int64_t elements = ls_value_elements(ls_value_of(t->assembly->program, id), &fixed);
+    ls_value_id id = s->assembly->model.parameters[index].value;
+    int64_t elements = ls_value_elements(ls_value_of(s->assembly->program, id), &fixed);
     for (int64_t first = 0; first < elements; first += PIECE) {
         int64_t count = elements - first < PIECE ? elements - first : PIECE;
-        t->device->operations->download(t->device, t->piece, from + first,
-                                        count * (int64_t)sizeof(float));
-        t->device->operations->wait(t->device);
-        LS_TRY(ls_safetensors_writer_write(writer, index, t->piece, (size_t)count * sizeof(float),
-                                           error));
+        LS_TRY(s->reader->read(s->reader->context, id, first, count, s->piece, error));
+        LS_TRY(ls_safetensors_writer_write(s->writer, index, s->piece,
+                                           (size_t)count * sizeof(float), error));
     }
     return LS_OK;
 }
 
-ls_status ls_parameters_save(ls_executor *executor, const ls_assembly *assembly, const char *path,
-                             ls_error *error)
+ls_status ls_parameters_save(const ls_tensor_reader *reader, const ls_assembly *assembly,
+                             const char *path, ls_error *error)
 {
-    transfer t = {executor, assembly, NULL, ls_executor_device(executor)};
+    saving s = {.reader = reader, .assembly = assembly};
     ls_safetensors_entry *entries = NULL;
-    ls_safetensors_writer *writer = NULL;
     size_t count = assembly->model.parameter_count, index;
     ls_status status;
-    LS_TRY_GOTO(status, LS_NEW(t.piece, PIECE, "weights on their way", error), done);
+    LS_TRY_GOTO(status, LS_NEW(s.piece, PIECE, "weights on their way", error), done);
     LS_TRY_GOTO(status, LS_NEW(entries, count, "weights to save", error), done);
     for (size_t i = 0; i < count; i++) {
         const ls_value *value = ls_value_of(assembly->program, assembly->model.parameters[i].value);
@@ -246,13 +246,13 @@ ls_status ls_parameters_save(ls_executor *executor, const ls_assembly *assembly,
         for (int axis = 0; axis < value->rank; axis++)
             entries[i].shape[axis] = value->shape[axis].constant;
     }
-    LS_TRY_GOTO(status, ls_safetensors_writer_new(&writer, path, entries, count, error), done);
-    while (ls_safetensors_writer_next(writer, &index))
-        LS_TRY_GOTO(status, save_tensor(&t, writer, index, error), done);
-    status = ls_safetensors_writer_finish(writer, error);
+    LS_TRY_GOTO(status, ls_safetensors_writer_new(&s.writer, path, entries, count, error), done);
+    while (ls_safetensors_writer_next(s.writer, &index))
+        LS_TRY_GOTO(status, save_tensor(&s, index, error), done);
+    status = ls_safetensors_writer_finish(s.writer, error);
 done:
-    ls_safetensors_writer_free(writer);
+    ls_safetensors_writer_free(s.writer);
     ls_free(entries);
-    ls_free(t.piece);
+    ls_free(s.piece);
     return status;
 }

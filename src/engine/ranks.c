@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/topology.h"
 #include "engine/rank_group.h"
 
 struct ls_ranks {
@@ -25,16 +26,20 @@ static ls_status new_rank(ls_ranks *ranks, const ls_ranks_options *options, int 
     ls_trainer_options trainer = options->trainer;
     trainer.assembly = &options->programs->training;
     trainer.device = options->devices[rank];
+    trainer.rank = rank;
     LS_TRY(ls_trainer_new(&ranks->trainers[rank], &trainer, error));
     return ls_evaluator_new(&ranks->evaluators[rank], &options->programs->evaluation,
-                            options->devices[rank], ls_trainer_executor(ranks->trainers[rank]),
-                            error);
+                            options->devices[rank], rank,
+                            ls_trainer_executor(ranks->trainers[rank]), error);
 }
 
 static ls_status connect(void *context, int rank, ls_error *error)
 {
     ls_ranks *ranks = context;
-    return ls_trainer_connect(ranks->trainers[rank], ls_rank_group_comm(ranks->group, rank), error);
+    ls_comm *comm = ls_rank_group_comm(ranks->group, rank);
+    LS_TRY(ls_trainer_connect(ranks->trainers[rank], comm, error));
+    if (!ranks->programs->evaluation.collective) return LS_OK;
+    return ls_evaluator_connect(ranks->evaluators[rank], comm, error);
 }
 
 /* Each device on cores of its own, where there are enough. */
@@ -42,14 +47,19 @@ static ls_status new_group(ls_ranks *ranks, const ls_ranks_options *options, ls_
 {
     int count = options->count;
     ls_cores all = ls_cores_own(), *cores = NULL;
+    ls_topology *topology = NULL;
     if (count == 1 || count * ls_cpu_device_threads(options->devices[0]) > ls_core_count())
         return ls_rank_group_new(&ranks->group, count, NULL, error);
+    ls_status status;
     LS_TRY(LS_NEW(cores, count, "ranks", error));
+    LS_TRY_GOTO(status, ls_topology_new(&topology, NULL, error), end);
     for (int rank = 0; rank < count; rank++) {
-        cores[rank] = ls_cores_part(&all, count, rank);
+        cores[rank] = ls_topology_part(topology, &all, count, rank);
         ls_threads_bind(ls_cpu_device_pool(options->devices[rank]), &cores[rank]);
     }
-    ls_status status = ls_rank_group_new(&ranks->group, count, cores, error);
+    status = ls_rank_group_new(&ranks->group, count, cores, error);
+end:
+    ls_topology_free(topology);
     ls_free(cores);
     return status;
 }
@@ -68,7 +78,7 @@ ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options, ls_error
     LS_TRY_GOTO(status, new_group(ranks, options, error), fail);
     for (int rank = 0; rank < options->count; rank++)
         LS_TRY_GOTO(status, new_rank(ranks, options, rank, error), fail);
-    if (options->count > 1)
+    if (options->programs->training.collective)
         LS_TRY_GOTO(status, ls_rank_group_run(ranks->group, connect, ranks, error), fail);
     *out = ranks;
     return LS_OK;
@@ -92,9 +102,74 @@ void ls_ranks_free(ls_ranks *ranks)
     ls_free(ranks);
 }
 
-ls_executor *ls_ranks_executor(ls_ranks *ranks)
+ls_executor *ls_ranks_executor(ls_ranks *ranks, int rank)
 {
-    return ls_trainer_executor(ranks->trainers[0]);
+    return ls_trainer_executor(ranks->trainers[rank]);
+}
+
+/* What of the elements the rank holds. */
+static ls_range held_part(const ls_ranks *ranks, int rank, ls_value_id value, ls_range range)
+{
+    ls_range held = ls_executor_held(ls_trainer_executor(ranks->trainers[rank]), value);
+    if (range.begin < held.begin) range.begin = held.begin;
+    if (range.end > held.end) range.end = held.end;
+    return range;
+}
+
+ls_status ls_ranks_read(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count, float *to,
+                        ls_error *error)
+{
+    int64_t done = first;
+    for (int rank = 0; rank < ranks->count && done < first + count; rank++) {
+        ls_range range = held_part(ranks, rank, value, (ls_range){done, first + count});
+        if (range.begin >= range.end || range.begin != done) continue;
+        LS_TRY(ls_executor_get(ls_ranks_executor(ranks, rank), value, range.begin,
+                               range.end - range.begin, to + (done - first), error));
+        done = range.end;
+    }
+    if (done == first + count) return LS_OK;
+    return ls_fail(error, LS_INTERNAL, "engine: no rank has element %lld of %s", (long long)done,
+                   ls_value_of(ranks->programs->training.program, value)->name);
+}
+
+ls_status ls_ranks_write(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count,
+                         const float *from, ls_error *error)
+{
+    for (int rank = 0; rank < ranks->count; rank++) {
+        ls_range range = held_part(ranks, rank, value, (ls_range){first, first + count});
+        if (range.begin >= range.end) continue;
+        LS_TRY(ls_executor_put(ls_ranks_executor(ranks, rank), value, range.begin,
+                               range.end - range.begin, from + (range.begin - first), error));
+    }
+    return LS_OK;
+}
+
+static ls_status read_tensor(void *context, ls_value_id value, int64_t first, int64_t count,
+                             float *to, ls_error *error)
+{
+    return ls_ranks_read(context, value, first, count, to, error);
+}
+
+ls_tensor_reader ls_ranks_reader(ls_ranks *ranks)
+{
+    return (ls_tensor_reader){read_tensor, ranks};
+}
+
+int64_t ls_ranks_offloaded(const ls_ranks *ranks, ls_plan_arena arena)
+{
+    int64_t most = 0;
+    for (int rank = 0; rank < ranks->count; rank++) {
+        const ls_offload *offload = ls_executor_offload(ls_trainer_executor(ranks->trainers[rank]));
+        int64_t bytes = offload ? ls_offload_bytes(offload, arena) : 0;
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+bool ls_ranks_are_direct(const ls_ranks *ranks)
+{
+    const ls_offload *offload = ls_executor_offload(ls_trainer_executor(ranks->trainers[0]));
+    return !offload || ls_offload_is_direct(offload);
 }
 
 static ls_status load(void *context, int rank, ls_error *error)

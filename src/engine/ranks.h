@@ -21,8 +21,22 @@ ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options,
                        ls_error *error) LS_MUST_CHECK;
 void ls_ranks_free(ls_ranks *ranks); /* NULL is allowed */
 
-/* The executor of rank 0, which holds the same parameters as all others. */
-ls_executor *ls_ranks_executor(ls_ranks *ranks);
+/* What rank `rank` holds. */
+ls_executor *ls_ranks_executor(ls_ranks *ranks, int rank);
+
+/* Elements [first, first + count) of a whole parameter or moment of the training program, wherever
+ * its owners hold them; and the same from the host to all that hold some. Between steps. */
+ls_status ls_ranks_read(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count, float *to,
+                        ls_error *error) LS_MUST_CHECK;
+ls_status ls_ranks_write(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count,
+                         const float *from, ls_error *error) LS_MUST_CHECK;
+/* ls_ranks_read for ls_parameters_save. */
+ls_tensor_reader ls_ranks_reader(ls_ranks *ranks);
+
+/* What the rank that takes most has taken in an arena that is not on its device. */
+int64_t ls_ranks_offloaded(const ls_ranks *ranks, ls_plan_arena arena);
+/* Whether what lies in files passes by the page cache; true where nothing does. */
+bool ls_ranks_are_direct(const ls_ranks *ranks);
 
 /* As ls_parameters_load, on every rank; `notes` of rank 0. */
 ls_status ls_ranks_load(ls_ranks *ranks, const ls_weights *weights, uint64_t seed,

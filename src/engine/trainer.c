@@ -10,9 +10,8 @@ struct ls_trainer {
     ls_trainer_options options;
     ls_executor *executor;
     ls_feeder *feeder;
-    ls_comm *comm;         /* NULL: one rank */
     ls_exchange *exchange; /* with several ranks */
-    float *loss_slots;     /* [gradient slots] */
+    float *loss_slots;     /* of the step's loss; the first one is the sum */
     double update_flops;
     ls_trainer_tracks tracks;
 };
@@ -27,12 +26,14 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls
     ls_executor_options executor = {.program = assembly->program,
                                     .plan = &assembly->plan,
                                     .device = options->device,
-                                    .limits = assembly->limits};
+                                    .limits = assembly->limits,
+                                    .offload_folder = options->offload_folder,
+                                    .rank = options->rank,
+                                    .poison = options->poison};
     LS_TRY_GOTO(status, ls_executor_new(&trainer->executor, &executor, error), fail);
     LS_TRY_GOTO(status, ls_feeder_new(&trainer->feeder, assembly, trainer->executor, error), fail);
-    LS_TRY_GOTO(status,
-                LS_NEW(trainer->loss_slots, assembly->program->gradient_slots, "loss", error),
-                fail);
+    const ls_value *loss = ls_value_of(assembly->program, assembly->model.results.loss);
+    LS_TRY_GOTO(status, LS_NEW(trainer->loss_slots, loss->shape[0].constant, "loss", error), fail);
     static const ls_extents fixed = {{1}};
     trainer->update_flops = ls_executor_flops(trainer->executor, LS_RUN_UPDATE, &fixed);
     *out = trainer;
@@ -59,7 +60,6 @@ ls_executor *ls_trainer_executor(ls_trainer *trainer)
 
 ls_status ls_trainer_connect(ls_trainer *trainer, ls_comm *comm, ls_error *error)
 {
-    trainer->comm = comm;
     return ls_exchange_new(&trainer->exchange, comm, trainer->executor,
                            trainer->options.assembly->program, &trainer->options.assembly->plan,
                            error);
@@ -150,29 +150,32 @@ static ls_status finish_exchanges(ls_trainer *trainer, double *border, ls_step_r
     return status;
 }
 
-/* The rank's samples, pass by pass; the exchanges start in the last one. A rank without leaves (of
- * a short batch) adds nothing, but takes part in the exchanges. */
+/* The rank's samples, pass by pass; the exchanges start in the last one, those of passes of all
+ * ranks in each. A rank without leaves (of a short batch) adds nothing, but takes part in all that
+ * is done together. */
 static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, double *border,
                             ls_step_result *result, ls_error *error)
 {
     static const ls_extents fixed = {{1}};
-    int64_t pass = trainer->options.assembly->samples_per_pass;
-    int32_t begin, last;
     double feeding = *border;
-    ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size,
-                    trainer->comm ? trainer->comm->rank : 0, &begin, &last);
-    if (begin == last) {
+    int32_t passes =
+        ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size, trainer->options.rank);
+    if (passes == 0) {
         close_part(border, &result->times.data);
         run_ops(trainer, LS_RUN_EXCHANGE, &fixed, border, result);
     }
-    while (begin < last) {
-        int32_t end = last - begin > pass ? begin + (int32_t)pass : last;
-        unsigned segments = end == last ? LS_RUN_PASS | LS_RUN_EXCHANGE : LS_RUN_PASS;
-        ls_extents extents = ls_feeder_pass(trainer->feeder, batch, begin, end);
+    for (int32_t pass = 0; pass < passes; pass++) {
+        int32_t begin, end;
+        unsigned segments = pass + 1 == passes ? LS_RUN_PASS | LS_RUN_EXCHANGE : LS_RUN_PASS;
+        ls_extents extents = fixed;
+        ls_feeder_share(trainer->feeder, batch, pass, &begin, &end);
+        if (begin < end)
+            extents = ls_feeder_pass(trainer->feeder, batch, begin, end);
+        else
+            segments |= LS_RUN_COLLECTIVES;
         close_part(border, &result->times.data);
         add_span(trainer->tracks.copies, "write inputs", feeding, *border);
         run_ops(trainer, segments, &extents, border, result);
-        begin = end;
         feeding = *border;
     }
     return finish_exchanges(trainer, border, result, error);
@@ -194,14 +197,18 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
     result->learning_rate = ls_schedule_rate(&trainer->options.schedule, step - 1);
     write_step_inputs(trainer, step, batch->samples, result->learning_rate);
     LS_TRY(run_passes(trainer, batch, &border, result, error));
+    LS_TRY(ls_executor_check(trainer->executor, error)); /* before others get to see what it made */
     ls_executor_run(trainer->executor, LS_RUN_UPDATE, &fixed);
     ls_run_times run = ls_executor_times(trainer->executor);
+    close_part(&border, &result->times.optimizer);
+    result->times.optimizer -= run.exchange_before + run.exchange_after;
+    result->times.exchange += run.exchange_before + run.exchange_after;
+    LS_TRY(ls_executor_check(trainer->executor, error));
+    if (assembly->shard.optimizer_state) LS_TRY(finish_exchanges(trainer, &border, result, error));
     ls_executor_read(trainer->executor, assembly->model.results.loss, trainer->loss_slots, &fixed);
     result->loss = without_sign((double)trainer->loss_slots[0] / batch->samples);
     result->gradient_norm = without_sign((double)read_scalar(trainer, assembly->norm.norm));
     close_part(&border, &result->times.optimizer);
-    result->times.optimizer -= run.exchange_before + run.exchange_after;
-    result->times.exchange += run.exchange_before + run.exchange_after;
     result->end = border;
     if (__builtin_isfinite(result->loss) && __builtin_isfinite(result->gradient_norm)) return LS_OK;
     return ls_fail(error, LS_NOT_FINITE,

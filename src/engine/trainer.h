@@ -13,9 +13,12 @@ typedef struct ls_trainer ls_trainer;
 typedef struct ls_trainer_options {
     const ls_assembly *assembly; /* borrowed, like the device */
     ls_device *device;
+    int rank;    /* of those that the assembly was made for */
+    bool poison; /* see ls_executor_options */
     int64_t leaf_size;
     uint64_t seed;
     ls_schedule schedule;
+    const char *offload_folder; /* of an assembly with values in a file */
     double beta1,
         beta2; /* of the optimizer, for its bias corrections (as floats, as it has them) */
 } ls_trainer_options;

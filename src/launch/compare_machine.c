@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/threads.h"
+#include "base/topology.h"
 
 enum {
     ELEMENTS = 8 << 20, /* doubles of each array: 64 MiB, more than caches hold */

@@ -100,6 +100,7 @@ bool ls_profile_is_due(ls_profile *profile)
 {
     if (!profile || profile->done || profile->step < profile->options.last_step) return false;
     profile->done = true;
+    ls_trace_close(profile->trace);
     return profile->step_count > 0;
 }
 

@@ -94,9 +94,9 @@ static ls_bottleneck bound_of(const ls_profile *profile, ls_cost cost)
 }
 
 /* The engine runs it, not the device: its time is waiting and moving, not computing. */
-static bool is_collective(const ls_op *op)
+static bool is_moved(const ls_op *op)
 {
-    return op->segment == LS_SEGMENT_EXCHANGE;
+    return ls_op_is_collective(op->kind) || ls_op_is_copy(op->kind);
 }
 
 static void add_op(ls_profile_summary *summary, const ls_profile *profile, int rank,
@@ -110,7 +110,7 @@ static void add_op(ls_profile_summary *summary, const ls_profile *profile, int r
     add_to(find_row(summary->layers, &summary->layer_count,
                     profile->options.assembly->program->op_count, op->name, length),
            nanoseconds, cost);
-    if (is_collective(op)) return;
+    if (is_moved(op)) return;
     summary->flops += cost.flops;
     summary->bottlenecks[bound_of(profile, cost)] += (double)nanoseconds;
     if (op->segment != LS_SEGMENT_PASS) return;

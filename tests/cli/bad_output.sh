@@ -45,7 +45,7 @@ unchanged out "${train[@]}" --output out --model damaged
 unchanged out "${train[@]}" --output out --model nowhere
 unchanged out "${train[@]}" --output out --max-length 1000
 unchanged out "${train[@]}" --output out --device-memory 1000
-unchanged out "${train[@]}" --output out --strategy zero1
+unchanged out "${train[@]}" --output out --strategy zero9
 unchanged out "${train[@]}" --output out --strategy ddp --devices 60
 # Its model may not be overwritten while it is read.
 unchanged out "$LOCKSTEP" train --model out --train train.tsv --output out

@@ -14,6 +14,13 @@ is() {
 }
 
 # --- what a comparison writes ------------------------------------------------------------------------
+expect 0 "${compare[@]}" --output zero --devices 2 --strategies single,ddp,zero1,zero2,zero3,zero3+offload,single+recompute \
+    --max-steps 4 --timing-rounds 1
+says out.txt "Same bits: all"
+is zero '[.rows[].name] - ["single, all cores"] == ["single", "ddp", "zero1", "zero2", "zero3", "zero3+offload", "single+recompute"]'
+is zero '.rows | all(.state == "done" and .same_bits_as_single and .planned_device_bytes == .peak_device_bytes)'
+is zero '[.rows[] | select(.devices == 2) | .memory.optimizer_state] | .[0] > .[1] and (.[4] // 0) == 0'
+is zero '[.rows[] | select(.name == "single+recompute")][0] | .devices == 1'
 expect 0 "${compare[@]}" --output out --devices 2 --strategies ddp,single --seeds 1,2 --max-steps 6 --batch-sizes 8,16 \
     --batch-size 16 --target-accuracy 0.01
 says out.txt "Speed" "samples/s" "single, all cores" "Batch sizes" "Fastest: " "Smallest: " "Same bits: all 5 rows" \
@@ -56,7 +63,7 @@ is out '.rows[0].bytes_sent_per_step == 0 and .rows[-1].bytes_sent_per_step > 0'
 grep -q '^lockstep compare --model model ' out/runs/command.txt || fail "no command to repeat it"
 
 # --- a narrow terminal -----------------------------------------------------------------------------------
-expect 0 python3 "$SOURCE/tests/cli/terminal.py" 40 "${loud[@]}" --devices 2 --max-steps 2 --output narrow
+expect 0 python3 "$SOURCE/tests/cli/terminal.py" 40 "${loud[@]}" --devices 2 --strategies ddp --max-steps 2 --output narrow
 says out.txt "  samples/s " "  same bits " "[3/"
 grep -qE "widest redrawn line: [1-9]" out.txt || fail "nothing was redrawn on a terminal"
 python3 - <<'PYTHON' || fail "wider than 40 columns"
@@ -107,7 +114,8 @@ refuses() {
     says err.txt "$text"
     [[ ! -e none ]] || fail "'$text' leaves a folder"
 }
-refuses "'fsdp' is not built yet: known strategies are single, ddp" --strategies single,fsdp
+refuses "'fsdp' is not built yet: known strategies are single, ddp, zero1, zero2, zero3" --strategies single,fsdp
+refuses "'+turbo' is not known: known endings are +offload, +recompute" --strategies zero3+turbo
 refuses "an empty name in the list" --strategies single,,ddp
 refuses "'ddp' stands there twice" --strategies ddp,ddp
 refuses "--seeds: 'x'" --seeds 1,x
@@ -127,7 +135,7 @@ says err.txt "train has no --seeds, only these have: compare"
 contents() {
     (cd "$1" && find . -type f | sort | xargs -r sha256sum)
 }
-short=("${compare[@]}" --devices 2 --max-steps 2 --timing-rounds 1)
+short=("${compare[@]}" --devices 2 --strategies ddp --max-steps 2 --timing-rounds 1)
 mkdir other && echo mine >other/notes.txt
 expect 1 "${short[@]}" --output other
 says err.txt "other: the output folder holds something else (notes.txt)"

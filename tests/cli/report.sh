@@ -14,10 +14,10 @@ cp -r model '</script><b>&"/'
 compare=("$LOCKSTEP" compare --train train.tsv --validation test.tsv --test test.tsv --threads 1 --learning-rate 1e-2
     --timing-rounds 2 --timing-steps 3 --quiet)
 
-expect 0 "${compare[@]}" --model '</script><b>&"/model' --output whole --devices 2 --seeds 1,2 --max-steps 20 --batch-sizes 8,16
+expect 0 "${compare[@]}" --model '</script><b>&"/model' --output whole --devices 2 --strategies ddp,zero3 --seeds 1,2 --max-steps 20 --batch-sizes 8,16
 expect 0 python3 "$SOURCE/tests/cli/report.py" "$browser" whole
 [[ $(grep -c '</script>' whole/report.html) -eq 3 ]] || fail "a name ends a script"
-expect 3 "${compare[@]}" --model model --output failing --devices 9 --max-steps 4
+expect 3 "${compare[@]}" --model model --output failing --devices 9 --strategies ddp --max-steps 4
 expect 0 python3 "$SOURCE/tests/cli/report.py" "$browser" failing
 
 # The check itself sees an error of the script, another number, a file from outside.

@@ -191,23 +191,59 @@ static ls_status train_distilbert(ls_error *error)
 }
 
 /* Three ranks: one that fails must not leave the others waiting. */
-static ls_status train_parallel(ls_error *error)
+static ls_status train_spread(const char *strategy, int64_t samples_per_pass, ls_error *error)
 {
     ls_options options = tiny_options("tiny-distilbert", train, output);
-    options.strategy = "ddp";
+    options.strategy = strategy;
     options.devices = 3;
     options.max_steps = 1;
     options.threads = 1;
     options.test = train;
-    options.samples_per_pass = 3;
+    options.samples_per_pass = samples_per_pass;
     return ls_train(&options, NULL, NULL, NULL, error);
+}
+
+static ls_status train_parallel(ls_error *error)
+{
+    return train_spread("ddp+recompute", 3, error);
+}
+
+static ls_status train_divided(ls_error *error)
+{
+    return train_spread("zero3", 4, error);
+}
+
+/* Moments, or all that an update changes, in a file or in host memory. */
+static ls_status train_offloaded(const char *strategy, const char *place, ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", train, output);
+    options.strategy = strategy;
+    options.devices = 2;
+    options.max_steps = 2;
+    options.threads = 1;
+    options.offload_optimizer = place;
+    options.offload_path = strcmp(place, "disk") == 0 ? folder : NULL;
+    options.offload_block_size = 16384;
+    return ls_train(&options, NULL, NULL, NULL, error);
+}
+
+static ls_status train_from_disk(ls_error *error)
+{
+    return train_offloaded("ddp+recompute", "disk", error);
+}
+
+static ls_status train_from_host(ls_error *error)
+{
+    return train_offloaded("zero3+offload", "host", error);
 }
 
 static ls_status plan(ls_error *error)
 {
     ls_options options = tiny_options("tiny-bert", train, NULL);
     char *text = NULL;
-    options.threads = 2;
+    options.strategy = "zero1";
+    options.devices = 2;
+    options.threads = 1;
     options.print_program = true;
     LS_TRY(ls_plan_text(&options, &text, error));
     ls_text_free(text);
@@ -283,6 +319,19 @@ static void data_parallel_survives(void **state)
     fail_each(train_parallel, check_output);
 }
 
+static void offload_survives(void **state)
+{
+    (void)state;
+    fail_each(train_from_disk, check_output);
+    fail_each(train_from_host, check_output);
+}
+
+static void zero_survives(void **state)
+{
+    (void)state;
+    fail_each(train_divided, check_output);
+}
+
 static void planning_survives(void **state)
 {
     (void)state;
@@ -308,6 +357,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(training_survives), cmocka_unit_test(data_parallel_survives),
+        cmocka_unit_test(offload_survives),  cmocka_unit_test(zero_survives),
         cmocka_unit_test(planning_survives), cmocka_unit_test(inference_survives),
         cmocka_unit_test(looking_survives),
     };

@@ -389,7 +389,7 @@ typedef enum kind_of_kind {
     HAS_GRADIENT,
     IS_BACKWARD,
     IS_UPDATE,
-    IS_EXCHANGE
+    IS_COLLECTIVE
 } kind_of_kind;
 
 static const kind_of_kind kinds[LS_OP_COUNT] = {
@@ -412,7 +412,9 @@ static const kind_of_kind kinds[LS_OP_COUNT] = {
     [LS_OP_SQUARED_NORM] = IS_UPDATE,
     [LS_OP_GRADIENT_NORM] = IS_UPDATE,
     [LS_OP_ADAMW] = IS_UPDATE,
-    [LS_OP_EXCHANGE_GRADIENTS] = IS_EXCHANGE,
+    [LS_OP_EXCHANGE_GRADIENTS] = IS_COLLECTIVE,
+    [LS_OP_GATHER] = IS_COLLECTIVE,
+    [LS_OP_WAIT] = IS_COLLECTIVE,
 };
 
 /* Runs after the test above. */
