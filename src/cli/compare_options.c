@@ -180,7 +180,8 @@ static ls_status write_command(ls_compare_request *request, const ls_options *op
 static ls_status read_sizes(ls_compare_request *request, const ls_options *options, ls_error *error)
 {
     ls_compare_options *out = &request->options;
-    out->cores = ls_compare_core_count();
+    ls_status status = ls_compare_core_count(&out->cores, error);
+    if (status != LS_OK) return status;
     out->devices = options->devices;
     out->threads = options->threads;
     if (out->threads == 0) out->threads = out->cores / out->devices;
@@ -189,7 +190,6 @@ static ls_status read_sizes(ls_compare_request *request, const ls_options *optio
         return ls_complain(error, LS_USAGE, "--max-steps: 0 steps train nothing");
     request->seeds[0] = (int64_t)options->seed;
     out->seed_count = 1;
-    ls_status status = LS_OK;
     if (options->seeds)
         status =
             read_integers(request->seeds, &out->seed_count, "seeds", "seed", options->seeds, error);

@@ -166,7 +166,7 @@ static ls_status run_and_write(ls_comparison *comparison, ls_compare_folder *fol
                                     ((int64_t)options->seed_count + options->rounds)};
     LS_TRY(run_full(comparison, folder, &counter, error));
     LS_TRY(check_any_left(comparison, error));
-    ls_compare_machine_look(&comparison->machine, all_threads(options));
+    ls_compare_machine_look(&comparison->machine, options->cores, all_threads(options));
     LS_TRY(run_rounds(comparison, folder, &counter, error));
     LS_TRY(check_any_left(comparison, error));
     LS_TRY(ls_compare_rows_finish(comparison, error));

@@ -92,18 +92,21 @@ static double bandwidth(int64_t thread_count)
     return rate;
 }
 
-int64_t ls_compare_core_count(void)
+ls_status ls_compare_core_count(int64_t *count, ls_error *error)
 {
-    return ls_core_count();
+    int cores;
+    LS_TRY(ls_core_count(&cores, error));
+    *count = cores;
+    return LS_OK;
 }
 
-void ls_compare_machine_look(ls_compare_machine *machine, int64_t threads)
+void ls_compare_machine_look(ls_compare_machine *machine, int64_t cores, int64_t threads)
 {
     char memory[64];
     struct utsname system;
     struct tm parts;
     time_t now = time(NULL);
-    *machine = (ls_compare_machine){.cores = ls_core_count()};
+    *machine = (ls_compare_machine){.cores = cores};
     find_line(machine->processor, sizeof machine->processor, "/proc/cpuinfo", "model name");
     find_line(memory, sizeof memory, "/proc/meminfo", "MemTotal");
     machine->memory_bytes = 1024 * strtoll(memory, NULL, 10);
