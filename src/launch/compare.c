@@ -167,7 +167,10 @@ static ls_status run_and_write(ls_comparison *comparison, ls_compare_folder *fol
     LS_TRY(run_full(comparison, folder, &counter, error));
     LS_TRY(check_any_left(comparison, error));
     ls_compare_machine_look(&comparison->machine, options->cores, all_threads(options));
+    /* Before and after, as someone else may use the machine at one of these times. */
+    ls_compare_machine_measure(&comparison->machine);
     LS_TRY(run_rounds(comparison, folder, &counter, error));
+    ls_compare_machine_measure(&comparison->machine);
     LS_TRY(check_any_left(comparison, error));
     LS_TRY(ls_compare_rows_finish(comparison, error));
     ls_compare_judge(comparison);

@@ -77,11 +77,12 @@ static double measure(ls_threads *threads, arrays *both)
     return best;
 }
 
-static double bandwidth(int64_t thread_count)
+void ls_compare_machine_measure(ls_compare_machine *machine)
 {
+    int64_t thread_count = machine->bandwidth_threads;
     const size_t bytes = ELEMENTS * sizeof(double);
     ls_threads *threads = NULL;
-    double rate = NAN;
+    double rate = 0;
     arrays both = {ls_allocate_pages(bytes, true), ls_allocate_pages(bytes, true),
                    thread_count * PARTS_A_THREAD};
     if (both.sum && both.term && ls_threads_new(&threads, (int)thread_count, NULL) == LS_OK)
@@ -89,7 +90,7 @@ static double bandwidth(int64_t thread_count)
     ls_threads_free(threads);
     ls_free_pages(both.sum, bytes);
     ls_free_pages(both.term, bytes);
-    return rate;
+    if (rate > 0 && !(rate < machine->bytes_per_second)) machine->bytes_per_second = rate;
 }
 
 ls_status ls_compare_core_count(int64_t *count, ls_error *error)
@@ -116,5 +117,5 @@ void ls_compare_machine_look(ls_compare_machine *machine, int64_t cores, int64_t
     if (gmtime_r(&now, &parts))
         strftime(machine->date, sizeof machine->date, "%Y-%m-%dT%H:%M:%SZ", &parts);
     machine->bandwidth_threads = threads < MOST_THREADS ? threads : MOST_THREADS;
-    machine->bytes_per_second = bandwidth(machine->bandwidth_threads);
+    machine->bytes_per_second = NAN;
 }

@@ -109,6 +109,19 @@ static void fill_target(ls_compare_row *row, double target)
     }
 }
 
+/* Each profile measured the peak of its cores: the best of those with as many counts for all. */
+static void fill_share_of_peak(const ls_comparison *comparison, ls_compare_row *row)
+{
+    double peak = row->full.peak_flops_per_second;
+    for (size_t i = 0; i < comparison->row_count; i++) {
+        const ls_compare_row *other = &comparison->rows[i];
+        bool alike = other->devices * other->threads == row->devices * row->threads;
+        if (alike && other->full.peak_flops_per_second > peak)
+            peak = other->full.peak_flops_per_second;
+    }
+    row->values[LS_MEASURE_SHARE_OF_PEAK] = row->values[LS_MEASURE_FLOPS_PER_SECOND] / peak;
+}
+
 static void fill_speed_up(ls_compare_row *row, const ls_compare_row *base)
 {
     if (!base) return;
@@ -134,8 +147,6 @@ ls_status ls_compare_rows_finish(ls_comparison *comparison, ls_error *error)
             if (source == LS_MEASURE_FULL) row->values[m] = row->full.values[m];
             if (source == LS_MEASURE_TIMING && middle) row->values[m] = middle->values[m];
         }
-        row->values[LS_MEASURE_SHARE_OF_PEAK] =
-            row->values[LS_MEASURE_FLOPS_PER_SECOND] / row->full.peak_flops_per_second;
         LS_TRY(fill_step_times(row, error));
         LS_TRY(fill_seeds(row, error));
         fill_target(row, comparison->options->target_accuracy);
@@ -145,6 +156,7 @@ ls_status ls_compare_rows_finish(ls_comparison *comparison, ls_error *error)
         const ls_compare_row *base = ls_compare_base(comparison, row->batch_size);
         if (row->state != LS_COMPARE_DONE) continue;
         fill_bits(row, base);
+        fill_share_of_peak(comparison, row);
         fill_speed_up(row, base);
     }
     return LS_OK;

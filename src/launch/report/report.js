@@ -243,7 +243,7 @@
   };
 
   function memoryParts() {
-    const names = [...new Set(rows.flatMap((row) => Object.keys(row.memory ?? {})))];
+    const names = [...new Set(rows.flatMap((row) => Object.keys(row.memory ?? {})))].filter((name) => !name.startsWith("in_"));
     const size = (name) => Math.max(...rows.map((row) => row.memory?.[name] ?? 0));
     names.sort((a, b) => size(b) - size(a));
     const kept = names.slice(0, 8), rest = names.slice(8);
@@ -254,7 +254,7 @@
   }
 
   function drawMemory() {
-    const note = "What one device holds, in MiB.";
+    const note = "What one device holds, in MiB; what lies in host memory or in a file instead is not counted.";
     if (rows.some((row) => row.memory))
       stackedBars({ id: "memory", name: "Memory of a device", note, parts: memoryParts(), unit: "MiB" });
     else bars({ id: "memory", name: "Memory of a device", note, key: "peak_device_bytes", scale: MIB, unit: "MiB" });

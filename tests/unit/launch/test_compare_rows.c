@@ -53,8 +53,12 @@ static void speeds_are_those_of_the_middle_round(void **state)
     made.rounds[0][0].values[LS_MEASURE_SHARE_FORWARD] = 0.75;
     made.rounds[0][2].values[LS_MEASURE_FLOPS_PER_SECOND] = 3e9;
     made.rows[0].full.peak_flops_per_second = 12e9;
+    made.rows[1].full.peak_flops_per_second = 24e9;
+    made.rows[2].full.peak_flops_per_second = 20e9;
+    made.rounds[2][2].values[LS_MEASURE_FLOPS_PER_SECOND] = 3e9;
     finish_comparison(&made);
     assert_true(value(0, LS_MEASURE_SHARE_OF_PEAK) == 0.25);
+    assert_true(value(2, LS_MEASURE_SHARE_OF_PEAK) == 0.125);
     assert_true(value(0, LS_MEASURE_SAMPLES_PER_SECOND) == 10);
     assert_true(value(0, LS_MEASURE_REAL_TOKENS_PER_SECOND) == 200);
     assert_true(value(0, LS_MEASURE_SHARE_FORWARD) == 0.25);
