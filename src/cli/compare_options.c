@@ -112,6 +112,26 @@ static const char *changed(const ls_options *options, const ls_setting *setting,
     return value && !(was && strcmp(value, was) == 0) ? value : NULL;
 }
 
+static bool has_flag(const ls_compare_request *request, const char *start)
+{
+    for (char **flag = request->flags; *flag; flag++)
+        if (strncmp(*flag, start, strlen(start)) == 0) return true;
+    return false;
+}
+
+/* A rate that follows the batch size is meant for the comparison's own, unless another one is
+ * named. */
+static ls_status add_base_batch(ls_compare_request *request, ls_error *error)
+{
+    char flag[NUMBER_BYTES];
+    bool scaled = has_flag(request, "--learning-rate-scaling=");
+    if (!scaled || has_flag(request, "--base-batch-size=")) return LS_OK;
+    snprintf(flag, sizeof flag, "--base-batch-size=%" PRId64, request->options.batch_size);
+    char **last = &request->flags[request->options.flag_count++];
+    *last = strdup(flag);
+    return *last ? LS_OK : fail_memory(error);
+}
+
 static ls_status collect_flags(ls_compare_request *request, const ls_options *options,
                                ls_error *error)
 {
@@ -119,7 +139,8 @@ static ls_status collect_flags(ls_compare_request *request, const ls_options *op
     char buffer[NUMBER_BYTES];
     for (const ls_setting *setting = ls_settings(); setting->name; setting++)
         most++;
-    request->flags = calloc(most + 1, sizeof *request->flags);
+    /* One more that is added, and the end. */
+    request->flags = calloc(most + 2, sizeof *request->flags);
     if (!request->flags) return fail_memory(error);
     for (const ls_setting *setting = ls_settings(); setting->name; setting++) {
         const char *value = changed(options, setting, buffer);
@@ -131,7 +152,7 @@ static ls_status collect_flags(ls_compare_request *request, const ls_options *op
     }
     request->options.flags = (const char *const *)request->flags;
     request->options.flag_count = count;
-    return LS_OK;
+    return add_base_batch(request, error);
 }
 
 /* In single quotes where a shell would do something with it. */
