@@ -7,7 +7,7 @@ set -euo pipefail
 
 packages_build="build-essential pkg-config libhwloc-dev libjansson-dev libxxhash-dev nettle-dev"
 packages_fetch="ca-certificates python3 python3-pip"
-packages_test="clang clang-format cmake git jq libclang-rt-14-dev libcmocka-dev llvm python3-venv"
+packages_test="clang clang-format cmake git iproute2 jq libclang-rt-14-dev libcmocka-dev llvm openmpi-bin python3-venv"
 packages_slurm="munge slurm-client slurmctld slurmd"
 
 wanted=()

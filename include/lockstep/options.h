@@ -64,6 +64,7 @@ typedef struct ls_options {
     const char *job_name;      /* of the folder in it */
     const char *prometheus;    /* file for a node exporter's textfile collector; NULL: none */
     int64_t log_every;         /* steps from one plain line of progress to the next; 0: about 20 */
+    bool wall_clock_breakdown; /* the program: print the parts of a step's time */
     bool profile;              /* write output/profile */
     const char *profile_steps; /* "10:15": the first and the last step of the profile */
     bool measure_peak;         /* for share_of_peak in run.json; a profile does it too */

@@ -11,8 +11,9 @@
 ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error)
 {
     const ls_options *options = session->options;
-    int cores = ls_core_count();
+    int cores = 1;
     int64_t threads = options->threads;
+    LS_TRY(ls_core_count(&cores, error));
     if (threads == 0) {
         threads = cores / count;
         if (threads < 1) threads = 1;

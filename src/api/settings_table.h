@@ -124,6 +124,8 @@
       "file to keep the latest numbers in, for a node exporter's textfile collector (*.prom)") \
     X("log-every", log_every, INTEGER, LS_COMMAND_TRAIN, 0, "0", 0, 1e12, \
       "steps between lines of progress where there is no terminal; 0: about twenty lines a run") \
+    X("wall-clock-breakdown", wall_clock_breakdown, FLAG, LS_COMMAND_TRAIN, 0, "false", 0, 0, \
+      "print where the time of a step went, as often as lines of progress") \
     X("profile", profile, FLAG, LS_COMMAND_TRAIN, 0, "false", 0, 0, \
       "record some steps: a trace for Perfetto and a summary in the output folder's profile/") \
     X("profile-steps", profile_steps, TEXT, LS_COMMAND_TRAIN, 0, "10:15", 0, 0, \

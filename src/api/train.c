@@ -87,6 +87,7 @@ static ls_status write_results(ls_training_run *run, ls_error *error)
     const char *output = run->session.options->output;
     ls_tensor_reader reader = ls_ranks_reader(run->ranks);
     ls_session_stage(&run->session, "saving the model");
+    ls_training_run_release(run);
     LS_TRY(ls_output_write_model(output, &run->session.folder, run->session.labels,
                                  run->session.max_length, &reader, &run->programs.training, error));
     LS_TRY(ls_path_join(&weights, output, "model.safetensors", error));

@@ -8,7 +8,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-enum { DEFAULT_MAX_LENGTH = 128 };
+enum {
+    DEFAULT_MAX_LENGTH = 128,
+    WRITING_BYTES = 2 << 20, /* buffers of a file, its digest, run.json */
+};
 
 static ls_status open_datasets(ls_training_run *run, ls_error *error)
 {
@@ -241,6 +244,10 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
 {
     const char *output = run->session.options->output;
     run->sources = sources;
+    run->reserve = ls_allocate_pages(WRITING_BYTES, false);
+    if (!run->reserve)
+        return ls_fail(error, LS_NO_MEMORY, "out of memory: %d bytes for writing the model",
+                       WRITING_BYTES);
     LS_TRY(ls_run_monitor_start(&run->monitor, run->session.options, error));
     LS_TRY(ls_training_run_record(run, false, error));
     ls_status status = ls_output_clear(output, "run.json", error);
@@ -253,8 +260,15 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
     return status;
 }
 
+void ls_training_run_release(ls_training_run *run)
+{
+    ls_free_pages(run->reserve, WRITING_BYTES);
+    run->reserve = NULL;
+}
+
 void ls_training_run_close(ls_training_run *run)
 {
+    ls_training_run_release(run);
     ls_reader_free(run->reader);
     ls_sampler_free(run->sampler);
     ls_ranks_free(run->ranks);

@@ -24,6 +24,7 @@ typedef struct ls_training_run {
     ls_reader *reader; /* of the batches of all steps */
     ls_run_monitor monitor;
     int64_t steps_per_epoch, total_steps;
+    void *reserve; /* memory that writing the model will need, held while the steps run */
 } ls_training_run;
 
 /* Everything that can fail on bad input or for want of memory, before anything in the output folder
@@ -32,10 +33,13 @@ typedef struct ls_training_run {
 ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
                                const ls_callbacks *callbacks, unsigned command,
                                ls_error *error) LS_MUST_CHECK;
-/* Clear the output folder, open metrics.jsonl and the like and write the first run.json. */
+/* Hold what writing the model will need, clear the output folder, open metrics.jsonl and the like
+ * and write the first run.json. */
 ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
                                 ls_error *error) LS_MUST_CHECK;
 void ls_training_run_close(ls_training_run *run);
+/* Give back the memory that was held for writing the model. */
+void ls_training_run_release(ls_training_run *run);
 
 /* The assembly options of a run on a model with `classes` on these files. Without training rows
  * they are taken to be as long as they may be; validation and test may be NULL. */

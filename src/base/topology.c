@@ -109,16 +109,16 @@ ls_cores ls_topology_part(const ls_topology *topology, const ls_cores *all, int 
     return *all;
 }
 
-int ls_core_count(void)
+ls_status ls_core_count(int *count, ls_error *error)
 {
     ls_topology *topology = NULL;
     ls_cores own = ls_cores_own();
-    int cores = 0;
-    if (ls_topology_new(&topology, NULL, NULL) == LS_OK)
-        cores = ls_topology_core_count(topology, &own);
+    LS_TRY(ls_topology_new(&topology, NULL, error));
+    *count = ls_topology_core_count(topology, &own);
     ls_topology_free(topology);
-    if (cores == 0) cores = count_of(&own);
-    return cores > 0 ? cores : 1;
+    if (*count == 0) *count = count_of(&own);
+    if (*count == 0) *count = 1;
+    return LS_OK;
 }
 
 const char *ls_cores_print(char into[LS_CORES_BYTES], const ls_cores *cores)

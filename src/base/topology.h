@@ -24,8 +24,8 @@ int ls_topology_core_count(const ls_topology *topology, const ls_cores *within);
 ls_cores ls_topology_part(const ls_topology *topology, const ls_cores *all, int parts, int part);
 
 /* Physical cores that the calling thread may run on, at least 1: a second hardware thread of a core
- * adds nothing to a matrix product. Where hwloc cannot tell, hardware threads. */
-int ls_core_count(void);
+ * adds nothing to a matrix product. Where hwloc knows no cores, hardware threads. */
+ls_status ls_core_count(int *count, ls_error *error) LS_MUST_CHECK;
 
 /* "0-3,8"; "none". Writes and returns `into`; what does not fit ends in "...". */
 enum { LS_CORES_BYTES = 128 };

@@ -19,6 +19,7 @@ typedef struct ls_progress {
     ls_progress_mode mode;
     bool shown;        /* a live line stands on the terminal */
     double last;       /* when something was last shown, seconds */
+    bool breakdown;    /* of a step's time, as often as plain lines */
     int64_t log_every; /* steps between plain lines; 0: a line a twentieth of the run */
     int last_part;     /* twentieth of the run that a plain line was last printed for */
     char stage[256];   /* the stage that a plain line was last printed for */

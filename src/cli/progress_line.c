@@ -94,6 +94,16 @@ void ls_progress_plain_line(char *into, size_t bytes, const ls_step_report *repo
              ls_format_duration(left, report->seconds_left));
 }
 
+void ls_progress_breakdown_line(char *into, size_t bytes, const ls_step_report *report)
+{
+    snprintf(into, bytes,
+             "step %lld/%lld  data %.2f ms  forward %.2f ms  backward %.2f ms  exchange %.2f ms  "
+             "optimizer %.2f ms",
+             (long long)report->step, (long long)report->total_steps, 1e3 * report->data_seconds,
+             1e3 * report->forward_seconds, 1e3 * report->backward_seconds,
+             1e3 * report->exchange_seconds, 1e3 * report->optimizer_seconds);
+}
+
 void ls_progress_stage_line(char *into, size_t bytes, int columns, const char *what, int64_t done,
                             int64_t total)
 {

@@ -32,6 +32,7 @@ static int train(const ls_invocation *invocation)
     ls_train_report report = {0};
     ls_error error;
     ls_progress_init(&progress, invocation->quiet);
+    progress.breakdown = invocation->options.wall_clock_breakdown;
     progress.log_every = invocation->options.log_every;
     ls_callbacks callbacks = ls_progress_callbacks(&progress);
     callbacks.should_stop = ls_signals_stop_requested;

@@ -48,11 +48,15 @@ static ls_status new_group(ls_ranks *ranks, const ls_ranks_options *options, ls_
     int count = options->count;
     ls_cores all = ls_cores_own(), *cores = NULL;
     ls_topology *topology = NULL;
-    if (count == 1 || count * ls_cpu_device_threads(options->devices[0]) > ls_core_count())
-        return ls_rank_group_new(&ranks->group, count, NULL, error);
     ls_status status;
-    LS_TRY(LS_NEW(cores, count, "ranks", error));
-    LS_TRY_GOTO(status, ls_topology_new(&topology, NULL, error), end);
+    if (count == 1) return ls_rank_group_new(&ranks->group, count, NULL, error);
+    LS_TRY(ls_topology_new(&topology, NULL, error));
+    if (count * ls_cpu_device_threads(options->devices[0]) >
+        ls_topology_core_count(topology, &all)) {
+        status = ls_rank_group_new(&ranks->group, count, NULL, error);
+        goto end;
+    }
+    LS_TRY_GOTO(status, LS_NEW(cores, count, "ranks", error), end);
     for (int rank = 0; rank < count; rank++) {
         cores[rank] = ls_topology_part(topology, &all, count, rank);
         ls_threads_bind(ls_cpu_device_pool(options->devices[rank]), &cores[rank]);

@@ -47,6 +47,25 @@ for other in "--optimizer adamw" "--warmup-min-lr 0" "--lr-scheduler-type warmup
     ! cmp -s out/model.safetensors other/model.safetensors || fail "$other makes no difference"
 done
 
+# Every stage and offload, to the same bits; the monitors write where the file says.
+offload_optimizer='"offload_optimizer": {"device": "cpu", "pin_memory": true}'
+offload_param='"offload_param": {"device": "nvme", "nvme_path": "."}'
+for zero in '"stage": 1' "\"stage\": 2, $offload_optimizer" \
+    "\"stage\": 3, $offload_optimizer, $offload_param, \"stage3_prefetch_bucket_size\": \"auto\""; do
+    sed "s|\"stage\": 0|$zero|; s|^}|\"wall_clock_breakdown\": true, \"csv_monitor\": {\"enabled\": true, \
+        \"output_path\": \"csv\", \"job_name\": \"j\"}}|" ds.json >zero.json
+    expect 0 "${train[@]}" --output other --devices 2 --deepspeed zero.json
+    cmp out/model.safetensors other/model.safetensors || fail "$zero trains another model"
+    [[ $(grep -cE '^step [0-9]+/12 +data .* forward .* backward .* exchange .* optimizer' err.txt) -eq 4 ]] ||
+        { cat err.txt && fail "no times of the parts of a step"; }
+    [[ -s csv/j/Train_Samples_lr.csv ]] || fail "no CSV file"
+    rm -r csv
+done
+says other/run.json '"strategy": {"value": "zero3", "source": "zero.json: zero_optimization.stage"}' \
+    '"offload_optimizer": {"value": "host", "source": "zero.json: zero_optimization.offload_optimizer.device"}' \
+    '"offload_parameters": {"value": "disk", "source": "zero.json: zero_optimization.offload_param.device"}' \
+    '"offload_path": {"value": ".", "source": "zero.json: zero_optimization.offload_param.nvme_path"}'
+
 expect 0 "$LOCKSTEP" config ds.json --devices 2 --seed 7
 says out.txt "command line" "ds.json: gradient_clipping" "zero_optimization.overlap_comm" "default"
 grep -qE '^samples-per-pass +6 +ds.json: train_micro_batch_size_per_gpu$' out.txt || fail "no samples-per-pass"

@@ -320,6 +320,29 @@ static void stages_are_strategies(void **state)
     assert_ok(merge_into(&m, "{\"zero_optimization\": {\"stage\": 0}}", NULL), error);
     has(&m, "strategy", "ddp", "zero_optimization.stage");
     close_merged(&m);
+    static const char *const strategies[] = {"zero1", "zero2", "zero3"};
+    for (int stage = 1; stage <= 3; stage++) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "{\"zero_optimization\": {\"stage\": %d, \"cpu_offload\": true,"
+                 " \"stage3_prefetch_bucket_size\": 5e7}}",
+                 stage);
+        assert_ok(merge_into(&m, text, FLAGS("devices", "2")), error);
+        has(&m, "strategy", strategies[stage - 1], "zero_optimization.stage");
+        has(&m, "offload-optimizer", "host", "zero_optimization.cpu_offload");
+        assert_true(notes_say(&m, "'zero_optimization.cpu_offload' is an old name"));
+        close_merged(&m);
+    }
+    /* What is behind a + is beside the stage. */
+    assert_ok(merge_into(&m, "{\"zero_optimization\": {\"stage\": 2}}",
+                         FLAGS("strategy", "zero2+recompute")),
+              error);
+    has(&m, "strategy", "zero2+recompute", "command line");
+    close_merged(&m);
+    REFUSED("{\"zero_optimization\": {\"stage\": 2}}", FLAGS("strategy", "ddp"), LS_USAGE,
+            "--strategy ddp (command line) and 'zero_optimization.stage' zero2");
+    REFUSED("{\"zero_optimization\": {\"stage\": 3, \"stage3_prefetch_bucket_size\": 4e6}}", NULL,
+            LS_USAGE, "'zero_optimization.stage3_prefetch_bucket_size'", "not built yet");
     /* What a setting refuses is said with the key that asked for it. */
     REFUSED("{\"optimizer\": {\"type\": \"Adam\", \"params\": {\"betas\": [0.9, 1.0]}}}", NULL,
             LS_USAGE, "'optimizer.params.betas'", "--adam-beta2", "below 1");

@@ -107,30 +107,6 @@ static void the_pusher_goes_on(void **state)
     ls_queue_free(queue);
 }
 
-/* Those before it too, but not those behind it. */
-static void one_item_is_waited_for(void **state)
-{
-    (void)state;
-    static record r;
-    ls_error error;
-    ls_queue *queue;
-    r.count = 0;
-    r.open = true;
-    assert_ok(ls_queue_new(&queue, ITEMS, take, &r, &error), error);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(ls_queue_push(queue, &items[i]), i + 1);
-    ls_queue_wait_for(queue, 3);
-    assert_int_equal(r.count, 3);
-    r.open = false;
-    long number = ls_queue_push(queue, &items[3]);
-    ls_queue_wait_for(queue, 2); /* long done */
-    assert_int_equal(r.count, 3);
-    r.open = true;
-    ls_queue_wait_for(queue, number);
-    assert_int_equal(r.count, 4);
-    ls_queue_free(queue);
-}
-
 static void freeing_finishes_what_was_pushed(void **state)
 {
     (void)state;
@@ -178,7 +154,6 @@ int main(void)
         cmocka_unit_test(items_are_done_in_their_order),
         cmocka_unit_test(one_item_can_be_waited_for),
         cmocka_unit_test(the_pusher_goes_on),
-        cmocka_unit_test(one_item_is_waited_for),
         cmocka_unit_test(freeing_finishes_what_was_pushed),
         cmocka_unit_test(memory_may_be_short),
     };
