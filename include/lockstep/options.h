@@ -40,6 +40,15 @@ typedef struct ls_options {
     double warmup_ratio;
     bool weight_decay_all; /* biases and layer norms too */
 
+    /* Checkpoints. */
+    int64_t save_every;       /* steps; 0: none but where keep_best or a stop asks for one */
+    int64_t save_total_limit; /* checkpoints to keep, the best one not counted */
+    const char *keep_best;    /* "accuracy", "macro_f1", "loss" of the validation; NULL: none */
+    bool save_on_signal;      /* a stop by request leaves a checkpoint */
+    bool save_async;          /* written beside training, from a copy in memory */
+    const char *resume;       /* a checkpoint, or "auto": the newest whole one of output */
+    bool resume_weights_only; /* a new run that starts from the checkpoint's model */
+
     /* Devices. */
     const char *strategy; /* "single", "ddp" */
     int64_t bucket_size;  /* ddp: bytes of gradients that are exchanged together */

@@ -53,7 +53,8 @@ typedef struct ls_callbacks {
 } ls_callbacks;
 
 typedef struct ls_train_report {
-    int64_t steps;
+    int64_t steps;                         /* done in all, those before a resumed one too */
+    int64_t resumed_step;                  /* the step that the run went on from; 0: the start */
     bool stopped;                          /* should_stop ended it before its time */
     double seconds;                        /* of training, evaluations not counted */
     int64_t planned_bytes, measured_bytes; /* of the device's memory, at the end */

@@ -37,6 +37,7 @@ static const struct choice {
     const char *known[5];
 } choices[] = {
     {"strategy", "strategies", {"single", "ddp"}},
+    {"keep-best", "metrics", {"accuracy", "macro_f1", "loss"}},
     {"lr-scheduler-type", "schedules", {"linear", "cosine", "constant", "constant_with_warmup"}},
 };
 
@@ -168,6 +169,11 @@ static ls_status check_combinations(const ls_options *options, unsigned command,
     if ((command & RUN) && options->max_steps == 0)
         return ls_fail(error, LS_USAGE,
                        "--max-steps: 0 steps train nothing; -1 is as many as the epochs have");
+    if ((command & RUN) && options->keep_best && !options->validation)
+        return ls_fail(error, LS_USAGE, "--keep-best: there is no --validation file to be best on");
+    if ((command & TRAIN) && options->resume_weights_only && !options->resume)
+        return ls_fail(error, LS_USAGE,
+                       "--resume-weights-only: --resume says from which checkpoint");
     if ((command & RUN) && strcmp(options->strategy, "single") == 0 && options->devices > 1)
         return ls_fail(error, LS_USAGE,
                        "--devices: %" PRId64 " devices with --strategy single, which runs on one",

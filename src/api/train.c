@@ -22,7 +22,8 @@ static ls_status report_step(ls_training_run *run, const ls_batch *batch,
         .tokens = tokens,
         .step_seconds = seconds,
         .tokens_per_second = seconds > 0 ? (double)tokens / seconds : 0,
-        .seconds_left = run->report.seconds / (double)step * (double)(run->total_steps - step),
+        .seconds_left = run->report.seconds / (double)(step - run->report.resumed_step) *
+                        (double)(run->total_steps - step),
     };
     LS_TRY(ls_metrics_step(run->metrics, &report, error));
     if (callbacks->step) callbacks->step(callbacks->context, &report);
@@ -33,14 +34,31 @@ static ls_status evaluate_if_due(ls_training_run *run, ls_error *error)
 {
     int64_t step = run->report.steps;
     bool due = step % run->steps_per_epoch == 0 || step == run->total_steps;
-    if (!run->validation || !due) return LS_OK;
+    if (!run->validation || !due || run->checkpoints.evaluated == step) return LS_OK;
     return ls_training_run_evaluate(run, run->validation, "validation",
                                     (double)step / (double)run->steps_per_epoch, error);
 }
 
-ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
+static bool should_stop(const ls_training_run *run)
 {
     const ls_callbacks *callbacks = run->session.callbacks;
+    if (run->report.steps == run->total_steps) return false;
+    return callbacks->should_stop && callbacks->should_stop(callbacks->context);
+}
+
+/* A stop may have come between a step and its evaluation. */
+static ls_status catch_up(ls_training_run *run, ls_error *error)
+{
+    if (run->report.steps == 0) return LS_OK;
+    int64_t evaluated = run->checkpoints.evaluated;
+    LS_TRY(evaluate_if_due(run, error));
+    if (run->checkpoints.evaluated == evaluated) return LS_OK;
+    return ls_checkpoints_step(run, false, error);
+}
+
+ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
+{
+    LS_TRY(catch_up(run, error));
     while (run->report.steps < run->total_steps) {
         double start = ls_seconds();
         const ls_batch *batch;
@@ -51,12 +69,10 @@ ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
         LS_TRY(ls_ranks_step(run->ranks, run->report.steps + 1, batch, &result, error));
         run->report.steps++;
         LS_TRY(report_step(run, batch, &result, ls_seconds() - start, error));
-        bool more_steps = run->report.steps < run->total_steps;
-        if (more_steps && callbacks->should_stop && callbacks->should_stop(callbacks->context)) {
-            run->report.stopped = true;
-            return LS_OK;
-        }
-        LS_TRY(evaluate_if_due(run, error));
+        run->report.stopped = should_stop(run);
+        if (!run->report.stopped) LS_TRY(evaluate_if_due(run, error));
+        LS_TRY(ls_checkpoints_step(run, run->report.stopped, error));
+        if (run->report.stopped) return LS_OK;
     }
     return LS_OK;
 }
@@ -65,9 +81,9 @@ static ls_status write_results(ls_training_run *run, ls_error *error)
 {
     char *weights = NULL;
     const char *output = run->session.options->output;
+    ls_state_owners owners = ls_ranks_owners(run->ranks);
     LS_TRY(ls_output_write_model(output, &run->session.folder, run->session.labels,
-                                 run->session.max_length, ls_ranks_executor(run->ranks),
-                                 &run->programs.training, error));
+                                 run->session.max_length, &owners, error));
     LS_TRY(ls_path_join(&weights, output, "model.safetensors", error));
     ls_status status = ls_file_sha256(weights, run->report.weights_sha256, error);
     ls_free(weights);
@@ -83,10 +99,15 @@ static ls_status train(ls_training_run *run, const ls_sources *sources, ls_error
         LS_TRY(ls_training_run_evaluate(run, run->test, "test",
                                         (double)run->report.steps / (double)run->steps_per_epoch,
                                         error));
+    ls_error unsaved;
+    ls_status saved = ls_checkpoints_finish(run, &unsaved);
     ls_metrics *metrics = run->metrics;
     run->metrics = NULL; /* closing frees it, whatever comes of it */
     LS_TRY(ls_metrics_close(metrics, error));
-    return ls_training_run_record(run, true, error);
+    LS_TRY(ls_training_run_record(run, true, error));
+    /* The model is there all the same. */
+    if (saved != LS_OK && error) *error = unsaved;
+    return saved;
 }
 
 ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
@@ -97,11 +118,11 @@ ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
     LS_TRY(ls_training_run_open(&run, options, callbacks, LS_COMMAND_TRAIN, error));
     ls_status status = train(&run, sources, error);
     if (report) *report = run.report;
-    bool stopped = run.report.stopped;
+    bool stopped = run.report.stopped, saved = run.checkpoints.saved == run.report.steps;
     long long steps = (long long)run.report.steps;
     ls_training_run_close(&run);
     if (status != LS_OK || !stopped) return status;
     return ls_fail(error, LS_INTERRUPTED,
-                   "stopped by request after step %lld; the model so far is in %s", steps,
-                   options->output);
+                   "stopped by request after step %lld; the model so far is in %s%s", steps,
+                   options->output, saved ? ", --resume auto goes on from there" : "");
 }

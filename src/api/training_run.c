@@ -57,7 +57,8 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                      .ranks = (int)options->devices,
                      .bucket_bytes = options->bucket_size,
                      .leaf_size = options->leaf_size,
-                     .longest_row = longest_row},
+                     .longest_row = longest_row,
+                     .snapshot = ls_checkpoints_use_snapshots(options)},
         .samples_per_pass = options->samples_per_pass,
         .evaluation_longest_row = longest_evaluated(validation, test, longest_row),
     };
@@ -78,6 +79,13 @@ ls_status ls_training_check_leaves(const ls_run_memory_options *memory, ls_error
                    (long long)(fitting ? fitting : memory->training.ranks));
 }
 
+/* The checkpoint's, where the run goes on from one. */
+static const ls_weights *weights_of(const ls_training_run *run)
+{
+    const ls_weights *saved = run->checkpoints.model;
+    return saved ? saved : run->session.folder.weights;
+}
+
 static ls_status make_programs(ls_training_run *run, ls_error *error)
 {
     ls_run_memory_options memory =
@@ -85,10 +93,9 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
                                    run->validation, run->test);
     LS_TRY(ls_training_check_leaves(&memory, error));
     LS_TRY(ls_run_programs_make(&run->programs, &memory, run->session.device, error));
-    LS_TRY(ls_parameters_check(&run->programs.training, run->session.folder.weights, error));
+    LS_TRY(ls_parameters_check(&run->programs.training, weights_of(run), error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
-    run->used.max_length = run->session.max_length;
     return LS_OK;
 }
 
@@ -121,6 +128,7 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
     int64_t classes = ls_labels_count(run->session.labels);
     LS_TRY(ls_schedule_kind_of(&ranks.trainer.schedule.kind, used->lr_scheduler_type, error));
     LS_TRY(ls_ranks_new(&run->ranks, &ranks, error));
+    LS_TRY(ls_checkpoints_open(run, error));
     LS_TRY(LS_NEW(run->confusion, classes * classes, "confusion counts", error));
     run->report.planned_bytes = ls_run_programs_bytes(&run->programs);
     for (int i = 0; i < run->session.device_count; i++)
@@ -132,8 +140,7 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
 static ls_status load_weights(ls_training_run *run, ls_error *error)
 {
     ls_parameters_notes notes = {0};
-    ls_status status =
-        ls_ranks_load(run->ranks, run->session.folder.weights, run->used.seed, &notes, error);
+    ls_status status = ls_ranks_load(run->ranks, weights_of(run), run->used.seed, &notes, error);
     if (status == LS_OK && notes.initialised.length)
         ls_session_message(&run->session, "new weights, drawn from the seed: %s",
                            notes.initialised.data);
@@ -141,7 +148,7 @@ static ls_status load_weights(ls_training_run *run, ls_error *error)
         ls_session_message(&run->session, "tensors that this model does not use: %s",
                            notes.unused.data);
     ls_parameters_notes_deinit(&notes);
-    return status;
+    return status == LS_OK ? ls_checkpoints_load(run, error) : status;
 }
 
 static ls_status start_reading(ls_training_run *run, ls_error *error)
@@ -154,7 +161,10 @@ static ls_status start_reading(ls_training_run *run, ls_error *error)
         .seed = run->used.seed,
     };
     LS_TRY(ls_sampler_new(&run->sampler, &order, error));
-    ls_reader_options reading = {.dataset = run->train, .sampler = run->sampler};
+    ls_reader_options reading = {.dataset = run->train,
+                                 .sampler = run->sampler,
+                                 .epoch = run->report.steps / run->steps_per_epoch,
+                                 .batch = run->report.steps % run->steps_per_epoch};
     return ls_reader_new(&run->reader, &reading, error);
 }
 
@@ -168,8 +178,11 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
         LS_TRY_GOTO(status,
                     ls_output_check(options->output, options->model, &run->made_output, error),
                     fail);
+    LS_TRY_GOTO(status, ls_checkpoints_choose(run, error), fail);
     LS_TRY_GOTO(status, open_datasets(run, error), fail);
     plan_steps(run);
+    run->used.max_length = run->session.max_length;
+    LS_TRY_GOTO(status, ls_checkpoints_match(run, error), fail);
     LS_TRY_GOTO(status, make_programs(run, error), fail);
     LS_TRY_GOTO(status, make_ranks(run, error), fail);
     LS_TRY_GOTO(status, load_weights(run, error), fail);
@@ -180,14 +193,29 @@ fail:
     return status;
 }
 
+/* More than writing a model takes of memory for a while, over all: buffers, a digest's, texts. */
+enum { WRITING_BYTES = 2 << 20 };
+
+/* It is there now, so it will be there then: a step takes nothing. */
+static ls_status rehearse_writing(ls_error *error)
+{
+    void *bytes = NULL;
+    ls_status status = ls_new(&bytes, WRITING_BYTES, 1, "writing the model at the end", error);
+    ls_free(bytes);
+    return status;
+}
+
 /* In an order in which a full disk does not take a former run's model along. */
 ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources, ls_error *error)
 {
     const char *output = run->session.options->output;
     run->sources = sources;
+    LS_TRY(rehearse_writing(error));
     LS_TRY(ls_training_run_record(run, false, error));
     ls_status status = ls_output_clear(output, "run.json", error);
-    if (status == LS_OK) status = ls_metrics_open(&run->metrics, output, false, error);
+    if (status == LS_OK) status = ls_checkpoints_restore(run, error);
+    if (status == LS_OK)
+        status = ls_metrics_open(&run->metrics, output, run->checkpoints.folder != NULL, error);
     if (status == LS_OK)
         run->made_output = 0;
     else
@@ -197,6 +225,7 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
 
 void ls_training_run_close(ls_training_run *run)
 {
+    ls_checkpoints_close(run);
     ls_metrics_free(run->metrics);
     ls_reader_free(run->reader);
     ls_sampler_free(run->sampler);
@@ -235,8 +264,14 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
         .seconds = ls_seconds() - start,
     };
     LS_TRY(ls_metrics_evaluation(run->metrics, &report, error));
+    if (dataset == run->validation) ls_checkpoints_validated(run, &report);
     if (callbacks->evaluation) callbacks->evaluation(callbacks->context, &report);
     return LS_OK;
+}
+
+double ls_training_run_seconds(const ls_training_run *run)
+{
+    return run->seconds_before + run->report.seconds;
 }
 
 ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_error *error)
@@ -265,7 +300,7 @@ ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_e
         {.key = "measured_bytes", .kind = LS_RUN_INTEGER, .integer = report->measured_bytes},
         /* The following are known only at the end. */
         {.key = "steps", .kind = LS_RUN_INTEGER, .integer = report->steps},
-        {.key = "seconds", .kind = LS_RUN_NUMBER, .number = report->seconds},
+        {.key = "seconds", .kind = LS_RUN_NUMBER, .number = ls_training_run_seconds(run)},
         {.key = "weights_sha256", .kind = LS_RUN_TEXT, .text = report->weights_sha256},
     };
     size_t count = sizeof facts / sizeof *facts;

@@ -2,6 +2,7 @@
 #ifndef LS_API_TRAINING_RUN_H
 #define LS_API_TRAINING_RUN_H
 
+#include "api/checkpoints.h"
 #include "api/session.h"
 #include "data/reader.h"
 #include "data/sampler.h"
@@ -24,6 +25,8 @@ typedef struct ls_training_run {
     ls_reader *reader; /* of the batches of all steps */
     ls_metrics *metrics;
     int64_t steps_per_epoch, total_steps;
+    double seconds_before; /* of the steps before those of this process */
+    ls_checkpoints checkpoints;
 } ls_training_run;
 
 /* Everything that can fail on bad input or for want of memory, before anything in the output folder
@@ -52,6 +55,8 @@ ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_C
 /* Evaluate, report, and add a line to metrics.jsonl. */
 ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *dataset,
                                    const char *name, double epoch, ls_error *error) LS_MUST_CHECK;
+/* Of all steps, those before a resumed one too. */
+double ls_training_run_seconds(const ls_training_run *run);
 /* Write run.json; with `finished` the results too. */
 ls_status ls_training_run_record(const ls_training_run *run, bool finished,
                                  ls_error *error) LS_MUST_CHECK;

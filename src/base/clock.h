@@ -4,5 +4,7 @@
 
 /* Seconds since an arbitrary start. */
 double ls_seconds(void);
+/* At least as long, unless a signal comes. */
+void ls_sleep(double seconds);
 
 #endif

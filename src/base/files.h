@@ -47,6 +47,9 @@ ls_status ls_writer_write(ls_writer *writer, const void *bytes, size_t count,
 ls_status ls_writer_finish(ls_writer *writer, ls_error *error) LS_MUST_CHECK;
 void ls_writer_abandon(ls_writer *writer); /* after finish, or twice: does nothing */
 
+/* Rename a file that was written and synced into its place, and sync the folder. */
+ls_status ls_file_publish(const char *temporary, const char *path, ls_error *error) LS_MUST_CHECK;
+
 /* Write a whole small file as above. */
 ls_status ls_file_write(const char *path, const void *bytes, size_t count,
                         ls_error *error) LS_MUST_CHECK;
@@ -54,6 +57,9 @@ ls_status ls_file_write(const char *path, const void *bytes, size_t count,
 ls_status ls_file_append(const char *path, const void *bytes, size_t count,
                          ls_error *error) LS_MUST_CHECK;
 ls_status ls_file_copy(const char *from, const char *to, ls_error *error) LS_MUST_CHECK;
+/* Its first `bytes` bytes. */
+ls_status ls_file_copy_start(const char *from, const char *to, uint64_t bytes,
+                             ls_error *error) LS_MUST_CHECK;
 
 /* mkdir -p. */
 ls_status ls_folder_make(const char *path, ls_error *error) LS_MUST_CHECK;

@@ -10,8 +10,9 @@ enum { COLUMNS = 80, HELP_COLUMN = 28, LINE_BYTES = 512 };
 static const struct group {
     const char *first, *title;
 } groups[] = {
-    {"model", "Files"},         {"text-column", "Rows"}, {"epochs", "Length and sizes"},
-    {"learning-rate", "AdamW"}, {"strategy", "Devices"}, {"print", "Plan"},
+    {"model", "Files"},         {"text-column", "Rows"},       {"epochs", "Length and sizes"},
+    {"learning-rate", "AdamW"}, {"save-every", "Checkpoints"}, {"strategy", "Devices"},
+    {"print", "Plan"},
 };
 
 /* Words of `text`, from column `column` on, in lines that start at `indent`; ends the line. */
@@ -64,7 +65,9 @@ static const char *placeholder(const ls_setting *setting)
     }
     if (*setting->fallback) return " NAME";
     if (ends_with(setting->name, "column")) return " COLUMN";
-    bool folder = strcmp(setting->name, "model") == 0 || strcmp(setting->name, "output") == 0;
+    if (strcmp(setting->name, "keep-best") == 0) return " METRIC";
+    bool folder = strcmp(setting->name, "model") == 0 || strcmp(setting->name, "output") == 0 ||
+                  strcmp(setting->name, "resume") == 0;
     return folder ? " FOLDER" : " FILE";
 }
 

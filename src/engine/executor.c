@@ -13,6 +13,7 @@ struct ls_executor {
     const ls_plan *plan;
     ls_device *device;
     const ls_executor *host;
+    int rank;
     void *arenas[LS_PLAN_ARENA_COUNT];
     prepared_op *ops;
     const void **bound; /* [values] address of each host value */
@@ -88,6 +89,7 @@ ls_status ls_executor_new(ls_executor **out, const ls_executor_options *options,
     executor->plan = options->plan;
     executor->device = options->device;
     executor->host = options->host;
+    executor->rank = options->rank;
     ls_status status = take_arenas(executor, options, error);
     if (status == LS_OK) status = prepare_ops(executor, error);
     if (status != LS_OK) {
@@ -112,6 +114,11 @@ void ls_executor_free(ls_executor *executor)
 ls_device *ls_executor_device(const ls_executor *executor)
 {
     return executor->device;
+}
+
+int ls_executor_rank(const ls_executor *executor)
+{
+    return executor->rank;
 }
 
 void *ls_executor_address(const ls_executor *executor, ls_value_id value)

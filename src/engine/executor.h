@@ -17,6 +17,7 @@ typedef struct ls_executor_options {
      * as well (never at the same time): evaluation beside training. Its parameters must be the same
      * ones and its other arenas at least as large. */
     const ls_executor *host;
+    int rank; /* among those that run the program together */
 } ls_executor_options;
 
 ls_status ls_executor_new(ls_executor **out, const ls_executor_options *options,
@@ -24,6 +25,7 @@ ls_status ls_executor_new(ls_executor **out, const ls_executor_options *options,
 void ls_executor_free(ls_executor *executor); /* NULL is allowed */
 
 ls_device *ls_executor_device(const ls_executor *executor);
+int ls_executor_rank(const ls_executor *executor);
 
 /* Device address of a value, NULL if it has none. */
 void *ls_executor_address(const ls_executor *executor, ls_value_id value);

@@ -109,7 +109,8 @@ ls_status ls_run_programs_print(const ls_run_programs *programs, ls_text *text, 
                          training->program->gradient_slots,
                          training->program->gradient_slots == 1 ? "" : "s"));
     for (ls_plan_arena arena = 0; arena < LS_PLAN_ARENA_COUNT; arena++)
-        LS_TRY(print_line(text, ls_plan_arena_name(arena), training->plan.bytes[arena], error));
+        if (arena <= LS_PLAN_SCRATCH || training->plan.bytes[arena])
+            LS_TRY(print_line(text, ls_plan_arena_name(arena), training->plan.bytes[arena], error));
     LS_TRY(print_line(text, "evaluation's own inputs", evaluation_bytes(&programs->evaluation.plan),
                       error));
     return print_line(text, "total on the device", ls_run_programs_bytes(programs), error);

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/files.h"
+#include "engine/checkpoint_folder.h"
 #include "engine/model_folder.h"
 #include "formats/json.h"
 
@@ -73,8 +74,9 @@ static ls_status look_through(const char *path, char *foreign, bool *empty, bool
         const char *name = entry->d_name;
         if (is_self_or_parent(name)) continue;
         *empty = false;
-        *former |= strcmp(name, "run.json") == 0;
-        if (!is_written_by_a_run(name)) snprintf(foreign, 256, "%s", name);
+        *former |= strcmp(name, "run.json") == 0 || ls_checkpoint_is_one(name);
+        if (!is_written_by_a_run(name) && !ls_checkpoint_is_one(name))
+            snprintf(foreign, 256, "%s", name);
     }
     closedir(folder);
     return LS_OK;
@@ -224,28 +226,28 @@ done:
     return status;
 }
 
-static ls_status write_weights(const char *path, ls_executor *executor, const ls_assembly *assembly,
-                               ls_error *error)
+ls_status ls_output_write_files(const char *path, const ls_model_folder *from,
+                                const ls_labels *labels, int64_t max_length, ls_error *error)
 {
-    char *weights = NULL;
-    LS_TRY(ls_path_join(&weights, path, "model.safetensors", error));
-    ls_status status = ls_parameters_save(executor, assembly, weights, error);
-    ls_free(weights);
-    return status;
+    LS_TRY(write_config(path, from, labels, error));
+    for (int i = 0; i < TOKENIZER_FILES; i++)
+        LS_TRY(copy_if_there(path, from->path, tokenizer_files[i], error));
+    return write_tokenizer_config(path, from, max_length, error);
 }
 
 ls_status ls_output_write_model(const char *path, const ls_model_folder *from,
-                                const ls_labels *labels, int64_t max_length, ls_executor *executor,
-                                const ls_assembly *assembly, ls_error *error)
+                                const ls_labels *labels, int64_t max_length,
+                                const ls_state_owners *owners, ls_error *error)
 {
+    char *weights = NULL;
     ls_status status;
-    LS_TRY_GOTO(status, write_config(path, from, labels, error), fail);
-    for (int i = 0; i < TOKENIZER_FILES; i++)
-        LS_TRY_GOTO(status, copy_if_there(path, from->path, tokenizer_files[i], error), fail);
-    LS_TRY_GOTO(status, write_tokenizer_config(path, from, max_length, error), fail);
-    LS_TRY_GOTO(status, write_weights(path, executor, assembly, error), fail);
+    LS_TRY_GOTO(status, ls_output_write_files(path, from, labels, max_length, error), fail);
+    LS_TRY_GOTO(status, ls_path_join(&weights, path, "model.safetensors", error), fail);
+    LS_TRY_GOTO(status, ls_parameters_save(owners, weights, error), fail);
+    ls_free(weights);
     return LS_OK;
 fail:
+    ls_free(weights);
     /* Weights without their configuration, or the reverse, are no model. */
     (void)remove_files(path, is_of_a_model, NULL, NULL);
     return status;

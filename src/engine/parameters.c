@@ -5,9 +5,9 @@
 
 #include "base/alloc.h"
 #include "base/scalar_math.h"
+#include "engine/tensor_file.h"
 
-/* Numbers on their way between file and device, in pieces of this many: so few that a run which had
- * the memory to train has it to save. */
+/* Numbers on their way between file and device, in pieces of this many. */
 enum { PIECE = 1 << 16 };
 
 /* Streams of initial draws lie far from those of steps: the key's second word has its top bit. */
@@ -132,20 +132,16 @@ typedef struct transfer {
     ls_executor *executor;
     const ls_assembly *assembly;
     float *piece; /* [PIECE] */
-    ls_device *device;
 } transfer;
 
 static ls_status load_tensor(const transfer *t, const ls_weights *weights,
                              const ls_safetensors_tensor *tensor, ls_value_id id, ls_error *error)
 {
-    float *to = ls_executor_address(t->executor, id);
     for (int64_t first = 0; first < tensor->elements; first += PIECE) {
         int64_t count = tensor->elements - first < PIECE ? tensor->elements - first : PIECE;
         LS_TRY(ls_weights_read_float(weights, tensor, first, count, t->piece, error));
         LS_TRY(check_finite(weights, tensor, t->piece, first, count, error));
-        t->device->operations->upload(t->device, to + first, t->piece,
-                                      count * (int64_t)sizeof(float));
-        t->device->operations->wait(t->device);
+        ls_state_write(t->executor, t->assembly, id, first, count, t->piece);
     }
     return LS_OK;
 }
@@ -159,8 +155,7 @@ static ls_status draw_tensor(const transfer *t, ls_value_id id, double deviation
     float *values = NULL;
     LS_TRY(LS_NEW(values, elements, "initial weights", error));
     if (deviation > 0) ls_normal_fill(values, elements, deviation, initial_key(seed), stream);
-    ls_executor_write(t->executor, id, values, &fixed);
-    t->device->operations->wait(t->device);
+    ls_state_write(t->executor, t->assembly, id, 0, elements, values);
     ls_free(values);
     return LS_OK;
 }
@@ -201,7 +196,7 @@ ls_status ls_parameters_load(ls_executor *executor, const ls_assembly *assembly,
                              const ls_weights *weights, uint64_t seed, ls_parameters_notes *notes,
                              ls_error *error)
 {
-    transfer t = {executor, assembly, NULL, ls_executor_device(executor)};
+    transfer t = {executor, assembly, NULL};
     LS_TRY(LS_NEW(t.piece, PIECE, "weights on their way", error));
     ls_status status = LS_OK;
     for (size_t i = 0; status == LS_OK && i < assembly->model.parameter_count; i++)
@@ -211,48 +206,11 @@ ls_status ls_parameters_load(ls_executor *executor, const ls_assembly *assembly,
     return status;
 }
 
-static ls_status save_tensor(const transfer *t, ls_safetensors_writer *writer, size_t index,
-                             ls_error *error)
+ls_status ls_parameters_save(const ls_state_owners *owners, const char *path, ls_error *error)
 {
-    static const ls_extents fixed = {{1}};
-    ls_value_id id = t->assembly->model.parameters[index].value;
-    const float *from = ls_executor_address(t->executor, id);
-    int64_t elements = ls_value_elements(ls_value_of(t->assembly->program, id), &fixed);
-    for (int64_t first = 0; first < elements; first += PIECE) {
-        int64_t count = elements - first < PIECE ? elements - first : PIECE;
-        t->device->operations->download(t->device, t->piece, from + first,
-                                        count * (int64_t)sizeof(float));
-        t->device->operations->wait(t->device);
-        LS_TRY(ls_safetensors_writer_write(writer, index, t->piece, (size_t)count * sizeof(float),
-                                           error));
-    }
-    return LS_OK;
-}
-
-ls_status ls_parameters_save(ls_executor *executor, const ls_assembly *assembly, const char *path,
-                             ls_error *error)
-{
-    transfer t = {executor, assembly, NULL, ls_executor_device(executor)};
-    ls_safetensors_entry *entries = NULL;
-    ls_safetensors_writer *writer = NULL;
-    size_t count = assembly->model.parameter_count, index;
-    ls_status status;
-    LS_TRY_GOTO(status, LS_NEW(t.piece, PIECE, "weights on their way", error), done);
-    LS_TRY_GOTO(status, LS_NEW(entries, count, "weights to save", error), done);
-    for (size_t i = 0; i < count; i++) {
-        const ls_value *value = ls_value_of(assembly->program, assembly->model.parameters[i].value);
-        entries[i] = (ls_safetensors_entry){
-            .name = value->name, .dtype = LS_SAFETENSORS_F32, .rank = value->rank};
-        for (int axis = 0; axis < value->rank; axis++)
-            entries[i].shape[axis] = value->shape[axis].constant;
-    }
-    LS_TRY_GOTO(status, ls_safetensors_writer_new(&writer, path, entries, count, error), done);
-    while (ls_safetensors_writer_next(writer, &index))
-        LS_TRY_GOTO(status, save_tensor(&t, writer, index, error), done);
-    status = ls_safetensors_writer_finish(writer, error);
-done:
-    ls_safetensors_writer_free(writer);
-    ls_free(entries);
-    ls_free(t.piece);
+    ls_state state;
+    LS_TRY(ls_state_list(&state, owners->assembly, error));
+    ls_status status = ls_tensor_file_save(path, &state, owners, error);
+    ls_state_deinit(&state);
     return status;
 }

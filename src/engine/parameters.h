@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "engine/assembly.h"
 #include "engine/executor.h"
+#include "engine/state.h"
 #include "formats/weights.h"
 
 /* Rows of the classifier's weight in the files, 0 if they have no classification head. LS_INVALID
@@ -34,7 +35,7 @@ ls_status ls_parameters_load(ls_executor *executor, const ls_assembly *assembly,
                              ls_error *error) LS_MUST_CHECK;
 
 /* Write all parameters to one safetensors file under the program's names, whole or not at all. */
-ls_status ls_parameters_save(ls_executor *executor, const ls_assembly *assembly, const char *path,
+ls_status ls_parameters_save(const ls_state_owners *owners, const char *path,
                              ls_error *error) LS_MUST_CHECK;
 
 #endif

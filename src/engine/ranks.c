@@ -9,6 +9,8 @@ struct ls_ranks {
     ls_rank_group *group;
     ls_trainer **trainers;
     ls_evaluator **evaluators;
+    ls_executor **executors; /* of the trainers */
+    float *buffer;           /* [LS_STATE_PIECE] */
     /* What the ranks are working on: */
     const ls_weights *weights;
     uint64_t seed;
@@ -24,7 +26,9 @@ static ls_status new_rank(ls_ranks *ranks, const ls_ranks_options *options, int 
     ls_trainer_options trainer = options->trainer;
     trainer.assembly = &options->programs->training;
     trainer.device = options->devices[rank];
+    trainer.rank = rank;
     LS_TRY(ls_trainer_new(&ranks->trainers[rank], &trainer, error));
+    ranks->executors[rank] = ls_trainer_executor(ranks->trainers[rank]);
     return ls_evaluator_new(&ranks->evaluators[rank], &options->programs->evaluation,
                             options->devices[rank], ls_trainer_executor(ranks->trainers[rank]),
                             error);
@@ -62,6 +66,8 @@ ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options, ls_error
     ranks->count = options->count;
     LS_TRY_GOTO(status, LS_NEW(ranks->trainers, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->evaluators, options->count, "ranks", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(ranks->executors, options->count, "ranks", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(ranks->buffer, LS_STATE_PIECE, "numbers on their way", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->results, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->notes, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, new_group(ranks, options, error), fail);
@@ -86,6 +92,8 @@ void ls_ranks_free(ls_ranks *ranks)
     ls_rank_group_free(ranks->group);
     ls_free(ranks->evaluators);
     ls_free(ranks->trainers);
+    ls_free(ranks->executors);
+    ls_free(ranks->buffer);
     ls_free(ranks->results);
     ls_free(ranks->notes);
     ls_free(ranks);
@@ -94,6 +102,17 @@ void ls_ranks_free(ls_ranks *ranks)
 ls_executor *ls_ranks_executor(ls_ranks *ranks)
 {
     return ls_trainer_executor(ranks->trainers[0]);
+}
+
+ls_state_owners ls_ranks_owners(const ls_ranks *ranks)
+{
+    return (ls_state_owners){&ranks->programs->training, ranks->executors, ranks->count,
+                             ranks->buffer};
+}
+
+ls_rank_group *ls_ranks_group(const ls_ranks *ranks)
+{
+    return ranks->group;
 }
 
 static ls_status load(void *context, int rank, ls_error *error)

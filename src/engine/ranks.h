@@ -6,6 +6,8 @@
 #include "engine/evaluator.h"
 #include "engine/memory.h"
 #include "engine/parameters.h"
+#include "engine/rank_group.h"
+#include "engine/state.h"
 #include "engine/trainer.h"
 
 typedef struct ls_ranks ls_ranks;
@@ -23,6 +25,10 @@ void ls_ranks_free(ls_ranks *ranks); /* NULL is allowed */
 
 /* The executor of rank 0, which holds the same parameters as all others. */
 ls_executor *ls_ranks_executor(ls_ranks *ranks);
+
+/* The executors of all ranks, for saving and loading. Valid as long as `ranks`. */
+ls_state_owners ls_ranks_owners(const ls_ranks *ranks);
+ls_rank_group *ls_ranks_group(const ls_ranks *ranks);
 
 /* As ls_parameters_load, on every rank; `notes` of rank 0. */
 ls_status ls_ranks_load(ls_ranks *ranks, const ls_weights *weights, uint64_t seed,

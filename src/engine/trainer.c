@@ -24,7 +24,8 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls
     ls_executor_options executor = {.program = assembly->program,
                                     .plan = &assembly->plan,
                                     .device = options->device,
-                                    .limits = assembly->limits};
+                                    .limits = assembly->limits,
+                                    .rank = options->rank};
     LS_TRY_GOTO(status, ls_executor_new(&trainer->executor, &executor, error), fail);
     LS_TRY_GOTO(status, ls_feeder_new(&trainer->feeder, assembly, trainer->executor, error), fail);
     LS_TRY_GOTO(status,
@@ -104,8 +105,8 @@ static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, ls_error
     static const ls_extents fixed = {{1}};
     int64_t pass = trainer->options.assembly->samples_per_pass;
     int32_t begin, last;
-    ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size,
-                    trainer->comm ? trainer->comm->rank : 0, &begin, &last);
+    ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size, trainer->options.rank,
+                    &begin, &last);
     if (begin == last) ls_executor_run(trainer->executor, LS_RUN_EXCHANGE, &fixed);
     while (begin < last) {
         int32_t end = last - begin > pass ? begin + (int32_t)pass : last;

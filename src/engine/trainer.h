@@ -13,6 +13,7 @@ typedef struct ls_trainer ls_trainer;
 typedef struct ls_trainer_options {
     const ls_assembly *assembly; /* borrowed, like the device */
     ls_device *device;
+    int rank; /* of assembly->ranks */
     int64_t leaf_size;
     uint64_t seed;
     ls_schedule schedule;

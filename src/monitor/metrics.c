@@ -144,6 +144,16 @@ ls_status ls_metrics_evaluation(ls_metrics *metrics, const ls_evaluation_report 
     return write_line(metrics, error);
 }
 
+int64_t ls_metrics_bytes(const ls_metrics *metrics)
+{
+    return metrics->bytes;
+}
+
+const char *ls_metrics_path(const ls_metrics *metrics)
+{
+    return metrics->path;
+}
+
 ls_status ls_metrics_close(ls_metrics *metrics, ls_error *error)
 {
     ls_status status = LS_OK;

@@ -30,6 +30,10 @@ ls_status ls_metrics_step(ls_metrics *metrics, const ls_step_report *report,
 ls_status ls_metrics_evaluation(ls_metrics *metrics, const ls_evaluation_report *report,
                                 ls_error *error) LS_MUST_CHECK;
 
+/* Bytes of whole lines in the file so far. */
+int64_t ls_metrics_bytes(const ls_metrics *metrics);
+const char *ls_metrics_path(const ls_metrics *metrics);
+
 /* Close and free, reporting what the file system kept back until then; `metrics` is gone whatever
  * comes of it. `free` alone is for failed runs. */
 ls_status ls_metrics_close(ls_metrics *metrics, ls_error *error) LS_MUST_CHECK;

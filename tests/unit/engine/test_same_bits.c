@@ -179,9 +179,10 @@ static void train_by_hand(int64_t samples_per_pass, bool tree, char weights[65])
     for (int64_t step = 1; step <= TINY_STEPS_AN_EPOCH; step++)
         tiny_engine_step(&engine, step);
     const char *path = test_path(folder, "weights.safetensors");
-    assert_ok(
-        ls_parameters_save(ls_trainer_executor(engine.trainer), &engine.assembly, path, &error),
-        error);
+    ls_executor *executor = ls_trainer_executor(engine.trainer);
+    static float buffer[LS_STATE_PIECE];
+    ls_state_owners owners = {&engine.assembly, &executor, 1, buffer};
+    assert_ok(ls_parameters_save(&owners, path, &error), error);
     tiny_engine_close(&engine);
     assert_ok(ls_file_sha256(path, weights, &error), error);
 }
