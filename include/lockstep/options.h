@@ -39,6 +39,7 @@ typedef struct ls_options {
     int64_t warmup_steps;          /* when 0, warmup_ratio counts */
     double warmup_ratio;
     bool weight_decay_all; /* biases and layer norms too */
+    const char *on_nan;    /* "stop" or "skip": a step whose loss or gradient is not finite */
 
     /* Checkpoints. */
     int64_t save_every;       /* steps; 0: none but where keep_best or a stop asks for one */

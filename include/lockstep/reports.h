@@ -12,7 +12,10 @@ typedef struct ls_step_report {
     double learning_rate, gradient_norm;
     int64_t samples, tokens; /* of this step */
     double step_seconds, tokens_per_second;
-    double seconds_left; /* estimate */
+    double seconds_left;     /* estimate */
+    bool skipped;            /* loss or norm is not finite: nothing was updated (on_nan "skip") */
+    int64_t skipped_steps;   /* so far, this one too */
+    uint64_t samples_digest; /* of the ids of the samples that all ranks ran, see metrics.jsonl */
 } ls_step_report;
 
 /* Counts of one evaluation; nothing but integers and the loss decide the metrics. */
@@ -55,6 +58,7 @@ typedef struct ls_callbacks {
 typedef struct ls_train_report {
     int64_t steps;                         /* done in all, those before a resumed one too */
     int64_t resumed_step;                  /* the step that the run went on from; 0: the start */
+    int64_t skipped_steps;                 /* of all: those that updated nothing */
     bool stopped;                          /* should_stop ended it before its time */
     double seconds;                        /* of training, evaluations not counted */
     int64_t planned_bytes, measured_bytes; /* of the device's memory, at the end */

@@ -175,6 +175,14 @@ ls_status ls_checkpoints_finish(ls_training_run *run, ls_error *error)
                    checkpoints->failure.text);
 }
 
+const char *ls_checkpoints_best_name(const ls_training_run *run, char name[64])
+{
+    const ls_best *best = &run->checkpoints.best;
+    if (best->step < 0 || best->lost || !run->session.options->keep_best) return NULL;
+    snprintf(name, 64, "checkpoint-%" PRId64, best->step);
+    return name;
+}
+
 void ls_checkpoints_close(ls_training_run *run)
 {
     ls_checkpoints *checkpoints = &run->checkpoints;

@@ -67,6 +67,8 @@ ls_status ls_checkpoints_step(struct ls_training_run *run, bool stopping,
 void ls_checkpoints_validated(struct ls_training_run *run, const ls_evaluation_report *report);
 /* Wait for the last one. LS_IO if it failed, or one before it that nothing has made good. */
 ls_status ls_checkpoints_finish(struct ls_training_run *run, ls_error *error) LS_MUST_CHECK;
+/* "checkpoint-STEP" of the best validation, into `name`; NULL if there is none. */
+const char *ls_checkpoints_best_name(const struct ls_training_run *run, char name[64]);
 void ls_checkpoints_close(struct ls_training_run *run);
 
 /* trainer.json (api/trainer_record.c). The text is the caller's: ls_free. */

@@ -139,6 +139,7 @@ ls_status ls_checkpoints_match(ls_training_run *run, ls_error *error)
     ls_free(path);
     if (status != LS_OK) return status;
     run->report.steps = run->report.resumed_step = position->step;
+    run->report.skipped_steps = position->skipped_steps;
     run->seconds_before = position->seconds;
     if (position->validation_done) checkpoints->evaluated = position->step;
     const json_t *best = json_object_get(checkpoints->trainer, "best");

@@ -37,6 +37,7 @@ static const struct choice {
     const char *known[5];
 } choices[] = {
     {"strategy", "strategies", {"single", "ddp"}},
+    {"on-nan", "ways", {"stop", "skip"}},
     {"keep-best", "metrics", {"accuracy", "macro_f1", "loss"}},
     {"lr-scheduler-type", "schedules", {"linear", "cosine", "constant", "constant_with_warmup"}},
 };

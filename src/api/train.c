@@ -1,9 +1,32 @@
 /* ls_train: the steps of a run, and writing what came of it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "api/training_run.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/files.h"
+#include "base/numbers.h"
+
+/* Loss or norm is not finite: the step has updated nothing on any rank. */
+static ls_status skip_or_stop(ls_training_run *run, const ls_step_result *result, ls_error *error)
+{
+    char loss[LS_NUMBER_BYTES], norm[LS_NUMBER_BYTES], what[200];
+    const char *separator = *result->finding ? "; " : "";
+    snprintf(what, sizeof what, "step %" PRId64 ": loss %s, gradient norm %s", run->report.steps,
+             ls_number_print(loss, result->loss), ls_number_print(norm, result->gradient_norm));
+    if (strcmp(run->used.on_nan, "skip") != 0)
+        return ls_fail(error, LS_NOT_FINITE,
+                       "%s: nothing was updated in this step%s%s. Try a lower --learning-rate or "
+                       "more --warmup-steps, or leave such steps out with --on-nan skip",
+                       what, separator, result->finding);
+    run->report.skipped_steps++;
+    ls_session_message(&run->session, "%s: the step is skipped%s%s", what, separator,
+                       result->finding);
+    return LS_OK;
+}
 
 static ls_status report_step(ls_training_run *run, const ls_batch *batch,
                              const ls_step_result *result, double seconds, ls_error *error)
@@ -20,6 +43,9 @@ static ls_status report_step(ls_training_run *run, const ls_batch *batch,
         .gradient_norm = result->gradient_norm,
         .samples = batch->samples,
         .tokens = tokens,
+        .skipped = !result->finite,
+        .skipped_steps = run->report.skipped_steps,
+        .samples_digest = result->samples_digest,
         .step_seconds = seconds,
         .tokens_per_second = seconds > 0 ? (double)tokens / seconds : 0,
         .seconds_left = run->report.seconds / (double)(step - run->report.resumed_step) *
@@ -68,6 +94,7 @@ ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
         if (!more) return ls_fail(error, LS_INTERNAL, "the reader ended before the run");
         LS_TRY(ls_ranks_step(run->ranks, run->report.steps + 1, batch, &result, error));
         run->report.steps++;
+        if (!result.finite) LS_TRY(skip_or_stop(run, &result, error));
         LS_TRY(report_step(run, batch, &result, ls_seconds() - start, error));
         run->report.stopped = should_stop(run);
         if (!run->report.stopped) LS_TRY(evaluate_if_due(run, error));

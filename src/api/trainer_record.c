@@ -119,9 +119,9 @@ static ls_status set_best(json_t *object, const ls_training_run *run, ls_error *
     LS_TRY(set(object, "metric", json_string(run->used.keep_best), error));
     LS_TRY(set(object, "value", json_real(best->value), error));
     LS_TRY(set_integer(object, "step", best->step, error));
-    char name[64];
-    snprintf(name, sizeof name, "checkpoint-%" PRId64, best->step);
-    return set(object, "checkpoint", best->lost ? json_null() : json_string(name), error);
+    char text[64];
+    const char *name = ls_checkpoints_best_name(run, text);
+    return set(object, "checkpoint", name ? json_string(name) : json_null(), error);
 }
 
 /* Samples of the steps so far: the last batch of an epoch may be short. */
@@ -143,6 +143,7 @@ static ls_status set_position(json_t *object, const ls_training_run *run, ls_err
     LS_TRY(set_integer(object, "steps_per_epoch", run->steps_per_epoch, error));
     LS_TRY(set_integer(object, "total_steps", run->total_steps, error));
     LS_TRY(set_integer(object, "samples_consumed", consumed(run, step), error));
+    LS_TRY(set_integer(object, "skipped_steps", run->report.skipped_steps, error));
     LS_TRY(set(object, "seed", json_integer((json_int_t)run->used.seed), error));
     LS_TRY(set(object, "validation_done",
                json_boolean(!run->validation || run->checkpoints.evaluated == step), error));
@@ -200,6 +201,8 @@ ls_status ls_trainer_record_read(const json_t *document, const char *path, ls_po
                                &version, error));
     LS_TRY(
         ls_json_get_integer(&root, "step", LS_JSON_REQUIRED, 0, INT64_MAX, &position->step, error));
+    LS_TRY(ls_json_get_integer(&root, "skipped_steps", LS_JSON_REQUIRED, 0, position->step,
+                               &position->skipped_steps, error));
     LS_TRY(ls_json_get_number(&root, "seconds", LS_JSON_REQUIRED, 0, 1e300, &position->seconds,
                               error));
     LS_TRY(ls_json_get_bool(&root, "validation_done", LS_JSON_REQUIRED, &position->validation_done,

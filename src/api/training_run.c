@@ -119,6 +119,7 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
         .count = run->session.device_count,
         .trainer = {.leaf_size = used->leaf_size,
                     .seed = used->seed,
+                    .skipped = run->report.skipped_steps,
                     .schedule = {.peak = used->learning_rate,
                                  .warmup_steps = used->warmup_steps,
                                  .total_steps = run->total_steps},
@@ -276,8 +277,8 @@ double ls_training_run_seconds(const ls_training_run *run)
 
 ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_error *error)
 {
-    char digest[LS_DIGEST_CHARACTERS];
-    const char *isa = "";
+    char digest[LS_DIGEST_CHARACTERS], name[64];
+    const char *isa = "", *best = ls_checkpoints_best_name(run, name);
     ls_dataset_digest(run->train, digest);
     LS_TRY(ls_instruction_set(&isa, error));
     size_t classes = (size_t)ls_labels_count(run->session.labels);
@@ -298,12 +299,16 @@ ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_e
         {.key = "total_steps", .kind = LS_RUN_INTEGER, .integer = run->total_steps},
         {.key = "planned_bytes", .kind = LS_RUN_INTEGER, .integer = report->planned_bytes},
         {.key = "measured_bytes", .kind = LS_RUN_INTEGER, .integer = report->measured_bytes},
+        {.key = "resumed_step", .kind = LS_RUN_INTEGER, .integer = report->resumed_step},
         /* The following are known only at the end. */
+        {.key = "skipped_steps", .kind = LS_RUN_INTEGER, .integer = report->skipped_steps},
+        {.key = "best_checkpoint", .kind = LS_RUN_TEXT, .text = best},
+        {.key = "best_value", .kind = LS_RUN_NUMBER, .number = best ? run->checkpoints.best.value : __builtin_nan("")},
         {.key = "steps", .kind = LS_RUN_INTEGER, .integer = report->steps},
         {.key = "seconds", .kind = LS_RUN_NUMBER, .number = ls_training_run_seconds(run)},
         {.key = "weights_sha256", .kind = LS_RUN_TEXT, .text = report->weights_sha256},
     };
     size_t count = sizeof facts / sizeof *facts;
     return ls_run_record_write(run->session.options->output, run->session.options, &run->used,
-                               run->sources, facts, finished ? count : count - 3, error);
+                               run->sources, facts, finished ? count : count - 6, error);
 }

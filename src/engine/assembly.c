@@ -53,6 +53,7 @@ static ls_status build_training(ls_assembly *assembly, const ls_assembly_options
     LS_TRY(ls_model_build(program, &assembly->model, config, &model, error));
     LS_TRY(ls_program_differentiate(program, assembly->model.inputs.schedules, error));
     LS_TRY(ls_adamw(program, &assembly->model.inputs, &options->optimizer, &assembly->norm, error));
+    ls_gradient_norm_watch_loss(program, assembly->model.results.loss);
     if (assembly->ranks == 1) return LS_OK;
     int64_t bucket = options->bucket_bytes;
     ls_data_parallel_options strategy = {.bucket_bytes = bucket,

@@ -21,6 +21,8 @@ struct ls_executor {
     void *exchange_context;
     ls_extents extents;      /* of the run that goes on; the calls point here */
     ls_op_measure *measures; /* NULL: nothing is measured */
+    ls_op_observer observer; /* NULL: nobody looks */
+    void *observer_context;
 };
 
 static bool shared_with_host(ls_plan_arena arena)
@@ -176,6 +178,12 @@ void ls_executor_measure(ls_executor *executor, ls_op_measure *measures)
     executor->measures = measures;
 }
 
+void ls_executor_observe(ls_executor *executor, ls_op_observer observer, void *context)
+{
+    executor->observer = observer;
+    executor->observer_context = context;
+}
+
 static void run_op(ls_executor *executor, int32_t index)
 {
     const prepared_op *prepared = &executor->ops[index];
@@ -183,6 +191,14 @@ static void run_op(ls_executor *executor, int32_t index)
         prepared->function(executor->device, &prepared->call);
     else
         executor->exchange(executor->exchange_context, &prepared->call);
+}
+
+static void run_observed(ls_executor *executor, int32_t index)
+{
+    run_op(executor, index);
+    executor->device->operations->wait(executor->device);
+    if (!executor->observer(executor->observer_context, &executor->ops[index].call))
+        executor->observer = NULL;
 }
 
 static void run_measured(ls_executor *executor, int32_t index)
@@ -208,6 +224,8 @@ void ls_executor_run(ls_executor *executor, unsigned segments, const ls_extents 
         if (!(segments >> executor->program->ops[i].segment & 1)) continue;
         if (executor->measures)
             run_measured(executor, i);
+        else if (executor->observer)
+            run_observed(executor, i);
         else
             run_op(executor, i);
     }

@@ -53,6 +53,10 @@ typedef struct ls_op_measure {
  * is waited for after each op, so that a time is the op's own. */
 void ls_executor_measure(ls_executor *executor, ls_op_measure *measures);
 
+/* Called with each op of a run after it is done, until it says false; NULL stops it. */
+typedef bool (*ls_op_observer)(void *context, const ls_op_call *call);
+void ls_executor_observe(ls_executor *executor, ls_op_observer observer, void *context);
+
 /* Who runs the exchanges: called in their place in the order of ops, it must only enqueue. */
 typedef void (*ls_exchange_function)(void *context, const ls_op_call *call);
 void ls_executor_set_exchange(ls_executor *executor, ls_exchange_function function, void *context);

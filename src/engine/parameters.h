@@ -27,9 +27,9 @@ ls_status ls_parameters_check(const ls_assembly *assembly, const ls_weights *wei
                               ls_error *error) LS_MUST_CHECK;
 
 /* Read every parameter under any of the names it has had (with or without the body's prefix, old
- * gamma and beta), as fp32. A missing body tensor, a wrong shape and a value that is not finite are
- * LS_INVALID, a dtype that is no float LS_UNSUPPORTED; all name the tensor. What a new head needs
- * is drawn from `seed`. */
+ * gamma and beta), as fp32. A missing body tensor and a wrong shape are
+ * LS_INVALID, a value that is not finite LS_NOT_FINITE, a dtype that is no float LS_UNSUPPORTED;
+ * all name the tensor. What a new head needs is drawn from `seed`. */
 ls_status ls_parameters_load(ls_executor *executor, const ls_assembly *assembly,
                              const ls_weights *weights, uint64_t seed, ls_parameters_notes *notes,
                              ls_error *error) LS_MUST_CHECK;

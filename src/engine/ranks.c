@@ -1,5 +1,8 @@
 #include "engine/ranks.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/alloc.h"
 #include "engine/rank_group.h"
 
@@ -18,6 +21,8 @@ struct ls_ranks {
     int64_t step;
     const ls_batch *batch;
     ls_step_result *results; /* [count] */
+    ls_finding *findings;    /* [count] */
+    char finding[LS_FINDING_BYTES];
 };
 
 static ls_status new_rank(ls_ranks *ranks, const ls_ranks_options *options, int rank,
@@ -68,6 +73,7 @@ ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options, ls_error
     LS_TRY_GOTO(status, LS_NEW(ranks->evaluators, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->executors, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->buffer, LS_STATE_PIECE, "numbers on their way", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(ranks->findings, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->results, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->notes, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, new_group(ranks, options, error), fail);
@@ -95,6 +101,7 @@ void ls_ranks_free(ls_ranks *ranks)
     ls_free(ranks->executors);
     ls_free(ranks->buffer);
     ls_free(ranks->results);
+    ls_free(ranks->findings);
     ls_free(ranks->notes);
     ls_free(ranks);
 }
@@ -142,14 +149,31 @@ static ls_status step(void *context, int rank, ls_error *error)
                            error);
 }
 
+static ls_status diagnose(void *context, int rank, ls_error *error)
+{
+    ls_ranks *ranks = context;
+    (void)error;
+    ls_trainer_diagnose(ranks->trainers[rank], ranks->batch, &ranks->findings[rank]);
+    return LS_OK;
+}
+
 ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
                         ls_step_result *result, ls_error *error)
 {
     ranks->step = number;
     ranks->batch = batch;
-    ls_status status = ls_rank_group_run(ranks->group, step, ranks, error);
+    LS_TRY(ls_rank_group_run(ranks->group, step, ranks, error));
     *result = ranks->results[0];
-    return status;
+    result->finding = "";
+    for (int rank = 1; rank < ranks->count; rank++)
+        result->samples_digest += ranks->results[rank].samples_digest;
+    if (result->finite) return LS_OK;
+    LS_TRY(ls_rank_group_run(ranks->group, diagnose, ranks, error));
+    for (int rank = 1; rank < ranks->count; rank++)
+        ls_finding_merge(&ranks->findings[0], &ranks->findings[rank]);
+    ls_finding_print(&ranks->findings[0], ranks->finding);
+    result->finding = ranks->finding;
+    return LS_OK;
 }
 
 int64_t ls_ranks_elements(const ls_ranks *ranks)

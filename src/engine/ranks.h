@@ -34,7 +34,7 @@ ls_rank_group *ls_ranks_group(const ls_ranks *ranks);
 ls_status ls_ranks_load(ls_ranks *ranks, const ls_weights *weights, uint64_t seed,
                         ls_parameters_notes *notes, ls_error *error) LS_MUST_CHECK;
 
-/* As ls_trainer_step, all ranks at once. */
+/* As ls_trainer_step, all ranks at once. If the result is not finite, its finding is set. */
 ls_status ls_ranks_step(ls_ranks *ranks, int64_t step, const ls_batch *batch,
                         ls_step_result *result, ls_error *error) LS_MUST_CHECK;
 /* Elements that all ranks have read from one another so far. */

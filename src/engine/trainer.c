@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/scalar_math.h"
+#include "data/sampler.h"
 #include "engine/exchange.h"
 #include "engine/feeder.h"
 
@@ -12,6 +13,7 @@ struct ls_trainer {
     ls_comm *comm;         /* NULL: one rank */
     ls_exchange *exchange; /* with several ranks */
     float *loss_slots;     /* [gradient slots] */
+    int64_t skipped;       /* steps so far that updated nothing */
 };
 
 ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls_error *error)
@@ -21,6 +23,7 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls
     const ls_assembly *assembly = options->assembly;
     LS_TRY(LS_NEW(trainer, 1, "trainer", error));
     trainer->options = *options;
+    trainer->skipped = options->skipped;
     ls_executor_options executor = {.program = assembly->program,
                                     .plan = &assembly->plan,
                                     .device = options->device,
@@ -88,7 +91,7 @@ static void write_step_inputs(ls_trainer *trainer, int64_t step, int32_t samples
     const ls_trainer_options *options = &trainer->options;
     const ls_inputs *inputs = &options->assembly->model.inputs;
     uint32_t key[2] = {(uint32_t)options->seed ^ (uint32_t)(options->seed >> 32), (uint32_t)step};
-    double count = (double)step;
+    double count = (double)(step - trainer->skipped); /* the optimizer's own steps */
     ls_executor_write(trainer->executor, inputs->random_key, key, &fixed);
     write_scalar(trainer, inputs->loss_scale, 1.0 / samples);
     write_scalar(trainer, inputs->learning_rate, rate);
@@ -100,7 +103,8 @@ static void write_step_inputs(ls_trainer *trainer, int64_t step, int32_t samples
 
 /* The rank's samples, pass by pass; the exchanges start in the last one. A rank without leaves (of
  * a short batch) adds nothing, but takes part in the exchanges. */
-static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, ls_error *error)
+static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, uint64_t *digest,
+                            ls_error *error)
 {
     static const ls_extents fixed = {{1}};
     int64_t pass = trainer->options.assembly->samples_per_pass;
@@ -113,6 +117,8 @@ static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, ls_error
         unsigned segments = end == last ? LS_RUN_PASS | LS_RUN_EXCHANGE : LS_RUN_PASS;
         ls_extents extents = ls_feeder_pass(trainer->feeder, batch, begin, end);
         ls_executor_run(trainer->executor, segments, &extents);
+        for (int32_t sample = begin; sample < end; sample++)
+            *digest += ls_sample_digest(batch->sample_ids[sample]);
         begin = end;
     }
     return trainer->exchange ? ls_exchange_finish(trainer->exchange, error) : LS_OK;
@@ -125,14 +131,29 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
     const ls_assembly *assembly = trainer->options.assembly;
     result->learning_rate = ls_schedule_rate(&trainer->options.schedule, step - 1);
     write_step_inputs(trainer, step, batch->samples, result->learning_rate);
-    LS_TRY(run_passes(trainer, batch, error));
+    result->samples_digest = 0;
+    LS_TRY(run_passes(trainer, batch, &result->samples_digest, error));
     ls_executor_run(trainer->executor, LS_RUN_UPDATE, &fixed);
     ls_executor_read(trainer->executor, assembly->model.results.loss, trainer->loss_slots, &fixed);
     result->loss = (double)trainer->loss_slots[0] / batch->samples;
     result->gradient_norm = (double)read_scalar(trainer, assembly->norm.norm);
-    if (__builtin_isfinite(result->loss) && __builtin_isfinite(result->gradient_norm)) return LS_OK;
-    return ls_fail(error, LS_NOT_FINITE,
-                   "step %lld: loss %g, gradient norm %g: the run has diverged; nothing was "
-                   "updated in this step. Try a lower --learning-rate or more --warmup-steps",
-                   (long long)step, result->loss, result->gradient_norm);
+    result->finite = __builtin_isfinite(result->loss) && __builtin_isfinite(result->gradient_norm);
+    trainer->skipped += !result->finite;
+    return LS_OK;
+}
+
+void ls_trainer_diagnose(ls_trainer *trainer, const ls_batch *batch, ls_finding *finding)
+{
+    const ls_assembly *assembly = trainer->options.assembly;
+    int32_t begin, last;
+    if (!ls_diagnose_state(finding, assembly, trainer->executor)) return;
+    ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size, trainer->options.rank,
+                    &begin, &last);
+    while (begin < last) {
+        int32_t most = (int32_t)assembly->samples_per_pass;
+        int32_t end = last - begin > most ? begin + most : last;
+        ls_extents extents = ls_feeder_pass(trainer->feeder, batch, begin, end);
+        ls_diagnose_pass(finding, assembly, trainer->executor, batch, begin, end, &extents);
+        begin = end;
+    }
 }

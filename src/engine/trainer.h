@@ -5,6 +5,7 @@
 #include "comm/comm.h"
 #include "data/batch.h"
 #include "engine/assembly.h"
+#include "engine/diagnosis.h"
 #include "engine/executor.h"
 #include "optimizers/schedule.h"
 
@@ -18,7 +19,8 @@ typedef struct ls_trainer_options {
     uint64_t seed;
     ls_schedule schedule;
     double beta1,
-        beta2; /* of the optimizer, for its bias corrections (as floats, as it has them) */
+        beta2;       /* of the optimizer, for its bias corrections (as floats, as it has them) */
+    int64_t skipped; /* steps before the first one here that updated nothing */
 } ls_trainer_options;
 
 ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options,
@@ -34,12 +36,23 @@ int64_t ls_trainer_elements(const ls_trainer *trainer);
 typedef struct ls_step_result {
     double loss; /* mean over the batch's samples */
     double gradient_norm, learning_rate;
+    /* Loss and norm are finite. If not, nothing was updated: all ranks see the same sums, so that
+     * they all say the same. The step then counts, but not as one of the optimizer's. */
+    bool finite;
+    /* Sum modulo 2^64 of ls_sample_digest over the samples that the rank's passes ran, of
+     * ls_ranks_step over all ranks: the same for the same samples, however they are spread. */
+    uint64_t samples_digest;
+    const char *finding; /* of ls_ranks_step: where it began, "" if that is not known */
 } ls_step_result;
 
 /* Step number `step` (from 1) on the rank's leaves of `batch`; with several ranks a collective
- * call. LS_NOT_FINITE if loss or gradient norm is not finite: nothing was updated then. Allocates
- * nothing. */
+ * call. Allocates nothing. */
 ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *batch,
                           ls_step_result *result, ls_error *error) LS_MUST_CHECK;
+
+/* Where the numbers of the step just done stopped being finite, on this rank's samples. Looks at
+ * parameters and gradients, then computes the rank's passes again and looks at each op's results.
+ */
+void ls_trainer_diagnose(ls_trainer *trainer, const ls_batch *batch, ls_finding *finding);
 
 #endif

@@ -106,6 +106,8 @@ ls_status ls_metrics_step(ls_metrics *metrics, const ls_step_report *report, ls_
     LS_TRY(put_number(line, ", \"gradient_norm\": ", report->gradient_norm, error));
     LS_TRY(ls_text_print(line, error, ", \"samples\": %" PRId64 ", \"tokens\": %" PRId64,
                          report->samples, report->tokens));
+    LS_TRY(ls_text_print(line, error, ", \"samples_digest\": \"%016" PRIx64 "\"%s",
+                         report->samples_digest, report->skipped ? ", \"skipped\": true" : ""));
     LS_TRY(put_number(line, ", \"step_seconds\": ", microseconds(report->step_seconds), error));
     LS_TRY(put_number(line, ", \"tokens_per_second\": ", microseconds(report->tokens_per_second),
                       error));
