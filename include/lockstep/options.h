@@ -48,6 +48,7 @@ typedef struct ls_options {
     bool save_on_signal;      /* a stop by request leaves a checkpoint */
     bool save_async;          /* written beside training, from a copy in memory */
     const char *resume;       /* a checkpoint, or "auto": the newest whole one of output */
+    int64_t audit_every;      /* steps; 0: never */
     bool resume_weights_only; /* a new run that starts from the checkpoint's model */
 
     /* Devices. */

@@ -78,6 +78,9 @@
       "the same as a part of all steps") \
     X("on-nan", on_nan, TEXT, TRAIN | LS_COMMAND_BENCH_STEP, 0, "stop", 0, 0, \
       "a step whose loss or gradient is not finite: stop the run, or skip the step") \
+    X("audit-every", audit_every, INTEGER, RUN, 0, "0", 0, 1e12, \
+      "in every so many steps look for errors of the machine: compare the ranks' weights, compute " \
+      "one rank's pass again; 0: never") \
     X("save-every", save_every, INTEGER, RUN, 0, "0", 0, 1e12, \
       "write a checkpoint after every so many steps; 0: none but for --keep-best and a stop") \
     X("save-total-limit", save_total_limit, INTEGER, TRAIN, 0, "2", 1, 1e6, \

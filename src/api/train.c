@@ -65,6 +65,15 @@ static ls_status evaluate_if_due(ls_training_run *run, ls_error *error)
                                     (double)step / (double)run->steps_per_epoch, error);
 }
 
+static ls_status run_step(ls_training_run *run, const ls_batch *batch, ls_step_result *result,
+                          ls_error *error)
+{
+    int64_t step = run->report.steps + 1, every = run->used.audit_every;
+    if (every == 0 || step % every != 0)
+        return ls_ranks_step(run->ranks, step, batch, result, error);
+    return ls_ranks_step_audited(run->ranks, step, batch, result, error);
+}
+
 static bool should_stop(const ls_training_run *run)
 {
     const ls_callbacks *callbacks = run->session.callbacks;
@@ -92,7 +101,7 @@ ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
         bool more;
         LS_TRY(ls_reader_next(run->reader, &batch, &more, error));
         if (!more) return ls_fail(error, LS_INTERNAL, "the reader ended before the run");
-        LS_TRY(ls_ranks_step(run->ranks, run->report.steps + 1, batch, &result, error));
+        LS_TRY(run_step(run, batch, &result, error));
         run->report.steps++;
         if (!result.finite) LS_TRY(skip_or_stop(run, &result, error));
         LS_TRY(report_step(run, batch, &result, ls_seconds() - start, error));

@@ -10,8 +10,8 @@ enum { COLUMNS = 80, HELP_COLUMN = 28, LINE_BYTES = 512 };
 static const struct group {
     const char *first, *title;
 } groups[] = {
-    {"model", "Files"},         {"text-column", "Rows"},       {"epochs", "Length and sizes"},
-    {"learning-rate", "AdamW"}, {"save-every", "Checkpoints"}, {"strategy", "Devices"},
+    {"model", "Files"},         {"text-column", "Rows"}, {"epochs", "Length and sizes"},
+    {"learning-rate", "AdamW"}, {"on-nan", "Safety"},    {"strategy", "Devices"},
     {"print", "Plan"},
 };
 

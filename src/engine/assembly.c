@@ -1,6 +1,7 @@
 #include "engine/assembly.h"
 
 #include "comm/tree.h"
+#include "engine/audit.h"
 #include "engine/state.h"
 #include "ops/registry.h"
 #include "strategies/strategy.h"
@@ -126,6 +127,8 @@ ls_status ls_assembly_make(ls_assembly *assembly, const ls_assembly_options *opt
     LS_TRY_GOTO(status, ls_plan_make(&assembly->plan, assembly->program, &capacity, error), fail);
     assembly->plan.bytes[LS_PLAN_SCRATCH] =
         device->operations->scratch_bytes(device, &assembly->limits);
+    if (options->training && options->audit)
+        assembly->plan.bytes[LS_PLAN_AUDIT] = ls_audit_bytes(&assembly->plan);
     if (options->training && options->snapshot)
         assembly->plan.bytes[LS_PLAN_SNAPSHOT] = ls_state_snapshot_bytes(assembly);
     return LS_OK;

@@ -20,6 +20,7 @@ typedef struct ls_assembly_options {
     int64_t bucket_bytes;           /* with several ranks */
     int64_t samples_per_pass;       /* at most this many samples in a pass */
     int64_t longest_row;            /* tokens */
+    bool audit;                     /* training: some passes are computed again */
     bool snapshot;                  /* training: checkpoints are written beside training */
 } ls_assembly_options;
 

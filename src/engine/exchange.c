@@ -1,6 +1,7 @@
 #include "engine/exchange.h"
 
 #include "base/alloc.h"
+#include "base/fail_point.h"
 #include "base/queue.h"
 #include "engine/collectives.h"
 
@@ -69,6 +70,7 @@ static ls_status run_bucket(ls_exchange *x, const ls_op_call *call, ls_error *er
     const ls_step_roots *step = call->inputs[0].data;
     ls_pieces pieces = list_pieces(x, bucket, step->count);
     LS_TRY(ls_collectives_sum(x->collectives, step, &pieces, error));
+    (void)ls_fail_point("exchange");
     return ls_collectives_gather(x->collectives, &pieces, error);
 }
 

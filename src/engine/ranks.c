@@ -21,6 +21,8 @@ struct ls_ranks {
     int64_t step;
     const ls_batch *batch;
     ls_step_result *results; /* [count] */
+    ls_audit **sides;        /* [count] of an audit */
+    int64_t audits;          /* so far */
     ls_finding *findings;    /* [count] */
     char finding[LS_FINDING_BYTES];
 };
@@ -73,6 +75,7 @@ ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options, ls_error
     LS_TRY_GOTO(status, LS_NEW(ranks->evaluators, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->executors, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->buffer, LS_STATE_PIECE, "numbers on their way", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(ranks->sides, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->findings, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->results, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->notes, options->count, "ranks", error), fail);
@@ -102,6 +105,7 @@ void ls_ranks_free(ls_ranks *ranks)
     ls_free(ranks->buffer);
     ls_free(ranks->results);
     ls_free(ranks->findings);
+    ls_free(ranks->sides);
     ls_free(ranks->notes);
     ls_free(ranks);
 }
@@ -174,6 +178,29 @@ ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
     ls_finding_print(&ranks->findings[0], ranks->finding);
     result->finding = ranks->finding;
     return LS_OK;
+}
+
+static ls_status hash_state(void *context, int rank, ls_error *error)
+{
+    ls_ranks *ranks = context;
+    (void)error;
+    ls_audit_hash_state(ls_trainer_audit(ranks->trainers[rank]));
+    return LS_OK;
+}
+
+/* The ranks take turns to be checked. */
+ls_status ls_ranks_step_audited(ls_ranks *ranks, int64_t number, const ls_batch *batch,
+                                ls_step_result *result, ls_error *error)
+{
+    int audited = (int)(ranks->audits++ % ranks->count), checker = (audited + 1) % ranks->count;
+    LS_TRY(ls_rank_group_run(ranks->group, hash_state, ranks, error));
+    for (int rank = 0; rank < ranks->count; rank++) {
+        ranks->sides[rank] = ls_trainer_audit(ranks->trainers[rank]);
+        ls_trainer_audit_next(ranks->trainers[rank], audited);
+    }
+    LS_TRY(ls_audit_compare_state(ranks->sides, ranks->count, number, error));
+    LS_TRY(ls_ranks_step(ranks, number, batch, result, error));
+    return ls_audit_compare_pass(ranks->sides, audited, checker, number, error);
 }
 
 int64_t ls_ranks_elements(const ls_ranks *ranks)

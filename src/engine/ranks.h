@@ -37,6 +37,9 @@ ls_status ls_ranks_load(ls_ranks *ranks, const ls_weights *weights, uint64_t see
 /* As ls_trainer_step, all ranks at once. If the result is not finite, its finding is set. */
 ls_status ls_ranks_step(ls_ranks *ranks, int64_t step, const ls_batch *batch,
                         ls_step_result *result, ls_error *error) LS_MUST_CHECK;
+/* The same with an audit, see audit.h: LS_DIFFERENT. */
+ls_status ls_ranks_step_audited(ls_ranks *ranks, int64_t step, const ls_batch *batch,
+                                ls_step_result *result, ls_error *error) LS_MUST_CHECK;
 /* Elements that all ranks have read from one another so far. */
 int64_t ls_ranks_elements(const ls_ranks *ranks);
 

@@ -1,9 +1,11 @@
 #include "engine/trainer.h"
 
 #include "base/alloc.h"
+#include "base/fail_point.h"
 #include "base/scalar_math.h"
 #include "data/sampler.h"
 #include "engine/exchange.h"
+#include "engine/faults.h"
 #include "engine/feeder.h"
 
 struct ls_trainer {
@@ -13,6 +15,8 @@ struct ls_trainer {
     ls_comm *comm;         /* NULL: one rank */
     ls_exchange *exchange; /* with several ranks */
     float *loss_slots;     /* [gradient slots] */
+    ls_audit *audit;       /* NULL: none */
+    int audited;           /* rank whose passes are computed again in this step, -1: none */
     int64_t skipped;       /* steps so far that updated nothing */
 };
 
@@ -34,6 +38,10 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls
     LS_TRY_GOTO(status,
                 LS_NEW(trainer->loss_slots, assembly->program->gradient_slots, "loss", error),
                 fail);
+    trainer->audited = -1;
+    if (options->audit)
+        LS_TRY_GOTO(status, ls_audit_new(&trainer->audit, assembly, trainer->executor, error),
+                    fail);
     *out = trainer;
     return LS_OK;
 fail:
@@ -45,6 +53,7 @@ void ls_trainer_free(ls_trainer *trainer)
 {
     if (!trainer) return;
     ls_exchange_free(trainer->exchange);
+    ls_audit_free(trainer->audit);
     ls_feeder_free(trainer->feeder);
     ls_executor_free(trainer->executor);
     ls_free(trainer->loss_slots);
@@ -101,6 +110,27 @@ static void write_step_inputs(ls_trainer *trainer, int64_t step, int32_t samples
                  __builtin_sqrt(1.0 - ls_math_pow((double)(float)options->beta2, count)));
 }
 
+ls_audit *ls_trainer_audit(ls_trainer *trainer)
+{
+    return trainer->audit;
+}
+
+void ls_trainer_audit_next(ls_trainer *trainer, int rank)
+{
+    trainer->audited = rank;
+}
+
+/* Between the passes and the exchange, which changes the gradients: hash, or compute again. */
+static void audit_passes(ls_trainer *trainer, const ls_batch *batch)
+{
+    const ls_trainer_options *options = &trainer->options;
+    int audited = trainer->audited, checker = (audited + 1) % options->assembly->ranks;
+    if (options->rank == audited) ls_audit_hash_pass(trainer->audit, trainer->executor);
+    if (options->rank == checker)
+        ls_audit_repeat(trainer->audit, trainer->executor, batch, options->leaf_size, audited);
+    trainer->audited = -1;
+}
+
 /* The rank's samples, pass by pass; the exchanges start in the last one. A rank without leaves (of
  * a short batch) adds nothing, but takes part in the exchanges. */
 static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, uint64_t *digest,
@@ -111,16 +141,19 @@ static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, uint64_t
     int32_t begin, last;
     ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size, trainer->options.rank,
                     &begin, &last);
-    if (begin == last) ls_executor_run(trainer->executor, LS_RUN_EXCHANGE, &fixed);
+    bool audited = trainer->audited >= 0, alone = begin == last || audited;
     while (begin < last) {
         int32_t end = last - begin > pass ? begin + (int32_t)pass : last;
-        unsigned segments = end == last ? LS_RUN_PASS | LS_RUN_EXCHANGE : LS_RUN_PASS;
+        unsigned segments = end == last && !alone ? LS_RUN_PASS | LS_RUN_EXCHANGE : LS_RUN_PASS;
         ls_extents extents = ls_feeder_pass(trainer->feeder, batch, begin, end);
         ls_executor_run(trainer->executor, segments, &extents);
         for (int32_t sample = begin; sample < end; sample++)
             *digest += ls_sample_digest(batch->sample_ids[sample]);
         begin = end;
     }
+    ls_fault_gradient(trainer->executor, trainer->options.assembly);
+    if (audited) audit_passes(trainer, batch);
+    if (alone) ls_executor_run(trainer->executor, LS_RUN_EXCHANGE, &fixed);
     return trainer->exchange ? ls_exchange_finish(trainer->exchange, error) : LS_OK;
 }
 
@@ -129,10 +162,13 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
 {
     static const ls_extents fixed = {{1}};
     const ls_assembly *assembly = trainer->options.assembly;
+    ls_fault_weights(trainer->executor, assembly);
+    (void)ls_fail_point("step");
     result->learning_rate = ls_schedule_rate(&trainer->options.schedule, step - 1);
     write_step_inputs(trainer, step, batch->samples, result->learning_rate);
     result->samples_digest = 0;
     LS_TRY(run_passes(trainer, batch, &result->samples_digest, error));
+    (void)ls_fail_point("update");
     ls_executor_run(trainer->executor, LS_RUN_UPDATE, &fixed);
     ls_executor_read(trainer->executor, assembly->model.results.loss, trainer->loss_slots, &fixed);
     result->loss = (double)trainer->loss_slots[0] / batch->samples;

@@ -5,6 +5,7 @@
 #include "comm/comm.h"
 #include "data/batch.h"
 #include "engine/assembly.h"
+#include "engine/audit.h"
 #include "engine/diagnosis.h"
 #include "engine/executor.h"
 #include "optimizers/schedule.h"
@@ -20,6 +21,7 @@ typedef struct ls_trainer_options {
     ls_schedule schedule;
     double beta1,
         beta2;       /* of the optimizer, for its bias corrections (as floats, as it has them) */
+    bool audit;      /* passes may be computed again: takes the plan's LS_PLAN_AUDIT bytes */
     int64_t skipped; /* steps before the first one here that updated nothing */
 } ls_trainer_options;
 
@@ -49,6 +51,11 @@ typedef struct ls_step_result {
  * call. Allocates nothing. */
 ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *batch,
                           ls_step_result *result, ls_error *error) LS_MUST_CHECK;
+
+/* Of a trainer with `audit`: its side of the audits. */
+ls_audit *ls_trainer_audit(ls_trainer *trainer);
+/* In the next step hash the passes of `rank`, and compute them again on the rank after it. */
+void ls_trainer_audit_next(ls_trainer *trainer, int rank);
 
 /* Where the numbers of the step just done stopped being finite, on this rank's samples. Looks at
  * parameters and gradients, then computes the rank's passes again and looks at each op's results.

@@ -164,6 +164,7 @@ const char *ls_plan_arena_name(ls_plan_arena arena)
         [LS_PLAN_INPUTS] = "inputs",
         [LS_PLAN_SCALARS] = "scalars",
         [LS_PLAN_SCRATCH] = "kernel scratch",
+        [LS_PLAN_AUDIT] = "audit's second pass",
         [LS_PLAN_SNAPSHOT] = "checkpoint snapshot",
     };
     return names[arena];

@@ -18,6 +18,7 @@ typedef enum ls_plan_arena {
     LS_PLAN_SCRATCH, /* the device's own: filled in by who knows the device */
     /* Filled in by who saves and checks; most runs have none of them. */
     LS_PLAN_SNAPSHOT, /* parameters and moments, copied for a checkpoint */
+    LS_PLAN_AUDIT,    /* gradients and inputs of a pass that is computed again */
     LS_PLAN_ARENA_COUNT
 } ls_plan_arena;
 
