@@ -53,6 +53,8 @@ enum {
     LS_COMMAND_PLAN = 32,
     LS_COMMAND_BENCH_STEP = 64,
     LS_COMMAND_BENCH_GEMM = 128,
+    LS_COMMAND_VERIFY = 256,
+    LS_COMMAND_AUDIT = 512,
 };
 
 /* One row a setting, for command lines and help texts. */
@@ -136,6 +138,28 @@ typedef struct ls_tensor_report {
 } ls_tensor_report;
 LS_API ls_status ls_inspect(const char *path, void (*tensor)(void *, const ls_tensor_report *),
                             void *context, ls_error *error);
+
+/* Compare two model folders, checkpoints or safetensors files to the bit, moments too where both
+ * have them: LS_DIFFERENT names the first tensor and element that differ, and by how many units in
+ * the last place. `other` NULL: a checkpoint against its manifest; LS_DIFFERENT names the file, and
+ * the tensor where it is one. `report` may be NULL. */
+typedef struct ls_verify_report {
+    int64_t files; /* with a manifest */
+    int64_t tensors, differing;
+    uint64_t bytes;
+} ls_verify_report;
+LS_API ls_status ls_verify(const char *one, const char *other, ls_verify_report *report,
+                           ls_error *error);
+
+/* That the run whose output folder this is used each sample of each epoch exactly once, from its
+ * run.json and metrics.jsonl: LS_DIFFERENT names the step that did not. `report` may be NULL. */
+typedef struct ls_run_audit {
+    int64_t steps, skipped_steps;
+    int64_t rows;   /* of an epoch */
+    int64_t epochs; /* whole ones */
+    int64_t rest;   /* samples of the next one so far */
+} ls_run_audit;
+LS_API ls_status ls_audit_record(const char *folder, ls_run_audit *report, ls_error *error);
 
 /* The memory of a run, without allocating it: one line a named part, then the total, as text that
  * ends with a newline; with options->print_program the program too. Free with ls_text_free. */

@@ -19,6 +19,7 @@ typedef struct ls_options {
     const char *test;        /* evaluated once at the end; NULL: none */
     const char *data;        /* what evaluate, predict and tokenize read */
     const char *output;      /* folder of the trained model: must be new, empty or a former run's */
+    const char *other;       /* verify: the second of two */
     const char *predictions; /* evaluate: JSONL file of predictions; NULL: none */
     const char *text_column, *text_pair_column, *label_column; /* NULL: guessed */
     bool skip_bad_rows; /* leave bad rows out and count them, instead of failing */

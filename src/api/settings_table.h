@@ -19,7 +19,7 @@
 
 /* clang-format off */
 #define LS_SETTINGS(X) \
-    X("model", model, TEXT, EVERY, RUN | INFER | LS_COMMAND_TOKENIZE, "", 0, 0, \
+    X("model", model, TEXT, EVERY | LS_COMMAND_VERIFY, RUN | INFER | LS_COMMAND_TOKENIZE, "", 0, 0, \
       "Hugging Face model folder; inspect takes a safetensors file too") \
     X("train", train, TEXT, RUN, LS_COMMAND_TRAIN | LS_COMMAND_BENCH_STEP, "", 0, 0, \
       "TSV, CSV or JSONL file of labelled texts to train on") \
@@ -29,7 +29,9 @@
       "labelled file to evaluate on once, at the end") \
     X("data", data, TEXT, INFER | LS_COMMAND_TOKENIZE, LS_COMMAND_EVALUATE, "", 0, 0, \
       "file to read: TSV, CSV or JSONL; predict and tokenize: another file has one text a line") \
-    X("output", output, TEXT, RUN, LS_COMMAND_TRAIN, "", 0, 0, \
+    X("other", other, TEXT, LS_COMMAND_VERIFY, 0, "", 0, 0, \
+      "the model, checkpoint or safetensors file to compare with") \
+    X("output", output, TEXT, RUN | LS_COMMAND_AUDIT, LS_COMMAND_TRAIN, "", 0, 0, \
       "folder for the trained model: new, empty or that of a former run") \
     X("predictions", predictions, TEXT, LS_COMMAND_EVALUATE, 0, "", 0, 0, \
       "JSONL file to write with row, prediction and probabilities") \

@@ -20,7 +20,7 @@ typedef struct ls_command {
     const char *example; /* a whole command line */
     const char *details; /* paragraphs for --help, parted by line ends */
     const char *needed[4];
-    bool takes_path; /* an argument without flag is --model */
+    const char *paths[2]; /* the settings that arguments without a flag give, in their order */
     bool can_be_quiet;
     int (*run)(const ls_invocation *invocation); /* the exit status */
 } ls_command;
@@ -28,6 +28,6 @@ typedef struct ls_command {
 /* Each in its own file. */
 extern const ls_command ls_command_train, ls_command_evaluate, ls_command_predict,
     ls_command_inspect, ls_command_tokenize, ls_command_plan, ls_command_bench_step,
-    ls_command_bench_gemm;
+    ls_command_bench_gemm, ls_command_verify, ls_command_audit;
 
 #endif

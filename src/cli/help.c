@@ -67,7 +67,7 @@ static const char *placeholder(const ls_setting *setting)
     if (ends_with(setting->name, "column")) return " COLUMN";
     if (strcmp(setting->name, "keep-best") == 0) return " METRIC";
     bool folder = strcmp(setting->name, "model") == 0 || strcmp(setting->name, "output") == 0 ||
-                  strcmp(setting->name, "resume") == 0;
+                  strcmp(setting->name, "other") == 0 || strcmp(setting->name, "resume") == 0;
     return folder ? " FOLDER" : " FILE";
 }
 
@@ -152,9 +152,11 @@ void ls_help_print_all(FILE *stream, const ls_command *const *commands, size_t c
     fputs("\n  lockstep COMMAND --help   the flags of a command\n"
           "  lockstep --version        the version\n\n",
           stream);
-    print_wrapped(stream,
-                  "Exit status: 0 done; 1 bad input or a failed run; 2 a wrong command line or "
-                  "something that is not supported; 5 stopped at a loss or gradient that is not "
-                  "finite; 75 stopped by a signal, with the model written.",
-                  0, 0);
+    print_wrapped(
+        stream,
+        "Exit status: 0 done; 1 bad input or a failed run; 2 a wrong command line or "
+        "something that is not supported; 5 stopped at a loss, gradient or weight that is "
+        "not finite; 6 verify or an audit found a difference; 75 stopped by a signal, with "
+        "the model and a checkpoint written.",
+        0, 0);
 }

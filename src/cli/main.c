@@ -11,6 +11,7 @@
 static const ls_command *const commands[] = {
     &ls_command_train,    &ls_command_evaluate, &ls_command_predict,    &ls_command_inspect,
     &ls_command_tokenize, &ls_command_plan,     &ls_command_bench_step, &ls_command_bench_gemm,
+    &ls_command_verify,   &ls_command_audit,
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
@@ -64,7 +65,7 @@ static int run(int count, char **words)
     return ls_exit_report(
         ls_complain(&error, LS_USAGE,
                     "no command '%s': there are train, evaluate, predict, inspect, tokenize, "
-                    "plan, bench step and bench gemm (lockstep --help)",
+                    "plan, verify, audit, bench step and bench gemm (lockstep --help)",
                     words[1]),
         &error);
 }
