@@ -2,13 +2,18 @@
 # Run tests/cli/*.sh against a built program, each in an empty folder of its own. A test passes with
 # exit status 0 and is skipped with 77, giving its reason on the last line.
 #
-# Usage: tools/run-cli-tests.sh [--build FOLDER] [NAME...]        e.g. tools/run-cli-tests.sh help
+# Usage: tools/run-cli-tests.sh [--build FOLDER] [--scripts FOLDER] [NAME...]
+# e.g. tools/run-cli-tests.sh help, or --build build/faults --scripts tests/faults kill
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build=build
+build=build folder_of_scripts=tests/cli
 if [[ ${1:-} == --build ]]; then
     build=$2
+    shift 2
+fi
+if [[ ${1:-} == --scripts ]]; then
+    folder_of_scripts=$2
     shift 2
 fi
 export LOCKSTEP=$PWD/$build/lockstep SOURCE=$PWD
@@ -16,18 +21,20 @@ if [[ ! -x $LOCKSTEP ]]; then
     echo "run-cli-tests.sh: no $LOCKSTEP; run make first" >&2
     exit 2
 fi
-scripts=("${@/#/tests/cli/}")
+scripts=("${@/#/$folder_of_scripts/}")
 if [[ $# -eq 0 ]]; then
-    scripts=(tests/cli/*.sh)
+    scripts=("$folder_of_scripts"/*.sh)
 else
     scripts=("${scripts[@]/%/.sh}")
 fi
 
+limit=300
+if [[ -n ${LOCKSTEP_TEST_LONG:-} ]]; then limit=3600; fi
 passed=0 failed=0 skipped=0
 for script in "${scripts[@]}"; do
     folder=$(mktemp -d)
     status=0
-    (cd "$folder" && timeout 300 bash "$SOURCE/$script" >output.log 2>&1) || status=$?
+    (cd "$folder" && timeout "${limit}" bash "$SOURCE/$script" >output.log 2>&1) || status=$?
     name=$(basename "$script" .sh)
     case $status in
     0)

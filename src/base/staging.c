@@ -47,6 +47,11 @@ static ls_status remove_all(const char *path, ls_error *error)
     return status;
 }
 
+ls_status ls_staging_remove_leftover(const char *temporary, ls_error *error)
+{
+    return remove_all(temporary, error);
+}
+
 ls_status ls_folder_remove(const char *path, ls_error *error)
 {
     char *temporary = NULL;

@@ -28,6 +28,8 @@ void ls_staging_deinit(ls_staging *staging);
 /* Remove a folder of files (no folders below it): renamed first, so that half of it never stands
  * under its name. A folder that is not there is no error. */
 ls_status ls_folder_remove(const char *path, ls_error *error) LS_MUST_CHECK;
+/* The temporary folder of a process that is gone. */
+ls_status ls_staging_remove_leftover(const char *temporary, ls_error *error) LS_MUST_CHECK;
 
 /* A file of known size that several threads write at offsets of their own. */
 typedef struct ls_sized_file {

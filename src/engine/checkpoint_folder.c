@@ -102,7 +102,7 @@ ls_status ls_checkpoint_clean(const char *output, ls_error *error)
         char *path = NULL;
         if (!is_leftover(entry->d_name)) continue;
         status = ls_path_join(&path, output, entry->d_name, error);
-        if (status == LS_OK) status = ls_folder_remove(path, error);
+        if (status == LS_OK) status = ls_staging_remove_leftover(path, error);
         ls_free(path);
     }
     closedir(folder);
