@@ -110,7 +110,7 @@ static void wait_for_former(ls_training_run *run)
 
 /* --- saving ---------------------------------------------------------------------------------- */
 
-static ls_status save(ls_training_run *run, bool background, ls_error *error)
+static void save(ls_training_run *run, bool background)
 {
     ls_checkpoints *checkpoints = &run->checkpoints;
     const ls_best *best = &checkpoints->best;
@@ -121,12 +121,17 @@ static ls_status save(ls_training_run *run, bool background, ls_error *error)
         .metrics = ls_metrics_path(run->metrics),
         .metrics_bytes = ls_metrics_bytes(run->metrics),
     };
-    LS_TRY(ls_trainer_record_print(run, &contents.trainer, &contents.trainer_length, error));
+    ls_saved saved = {.step = contents.step};
     checkpoints->started = contents.step;
+    saved.status =
+        ls_trainer_record_print(run, &contents.trainer, &contents.trainer_length, &saved.error);
+    if (saved.status != LS_OK) {
+        tell(run, &saved);
+        return;
+    }
     ls_saver_save(checkpoints->saver, &contents, background);
     show(run, contents.step);
     poll(run);
-    return LS_OK;
 }
 
 static bool is_better(const ls_training_run *run, double value)
@@ -149,19 +154,17 @@ void ls_checkpoints_validated(ls_training_run *run, const ls_evaluation_report *
     if (is_better(run, value)) checkpoints->best = (ls_best){.value = value, .step = report->step};
 }
 
-ls_status ls_checkpoints_step(ls_training_run *run, bool stopping, ls_error *error)
+void ls_checkpoints_step(ls_training_run *run, bool stopping)
 {
     const ls_options *options = run->session.options;
     ls_checkpoints *checkpoints = &run->checkpoints;
     int64_t step = run->report.steps;
-    if (!checkpoints->saver) return LS_OK;
+    if (!checkpoints->saver) return;
     poll(run);
     bool due = options->save_every > 0 && step % options->save_every == 0;
     bool best = options->keep_best && checkpoints->best.step == step;
     bool asked = stopping && options->save_on_signal;
-    if (!due && !best && !asked) return LS_OK;
-    LS_TRY(save(run, !stopping, error));
-    return LS_OK;
+    if (due || best || asked) save(run, !stopping);
 }
 
 ls_status ls_checkpoints_finish(ls_training_run *run, ls_error *error)

@@ -170,7 +170,7 @@ static ls_status check_combinations(const ls_options *options, unsigned command,
     if ((command & RUN) && options->max_steps == 0)
         return ls_fail(error, LS_USAGE,
                        "--max-steps: 0 steps train nothing; -1 is as many as the epochs have");
-    if ((command & RUN) && options->keep_best && !options->validation)
+    if ((command & SAVED) && options->keep_best && !options->validation)
         return ls_fail(error, LS_USAGE, "--keep-best: there is no --validation file to be best on");
     if ((command & TRAIN) && options->resume_weights_only && !options->resume)
         return ls_fail(error, LS_USAGE,

@@ -14,6 +14,7 @@
 
 #define RUN (LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP)
 #define TRAIN LS_COMMAND_TRAIN
+#define SAVED (LS_COMMAND_TRAIN | LS_COMMAND_PLAN)
 #define INFER (LS_COMMAND_EVALUATE | LS_COMMAND_PREDICT)
 #define EVERY (RUN | INFER | LS_COMMAND_INSPECT | LS_COMMAND_TOKENIZE)
 
@@ -78,20 +79,20 @@
       "steps in which the learning rate rises from 0; when 0, --warmup-ratio counts") \
     X("warmup-ratio", warmup_ratio, NUMBER, RUN, 0, "0", 0, 1, \
       "the same as a part of all steps") \
-    X("on-nan", on_nan, TEXT, TRAIN | LS_COMMAND_BENCH_STEP, 0, "stop", 0, 0, \
+    X("on-nan", on_nan, TEXT, TRAIN, 0, "stop", 0, 0, \
       "a step whose loss or gradient is not finite: stop the run, or skip the step") \
-    X("audit-every", audit_every, INTEGER, RUN, 0, "0", 0, 1e12, \
+    X("audit-every", audit_every, INTEGER, SAVED, 0, "0", 0, 1e12, \
       "in every so many steps look for errors of the machine: compare the ranks' weights, compute " \
       "one rank's pass again; 0: never") \
-    X("save-every", save_every, INTEGER, RUN, 0, "0", 0, 1e12, \
+    X("save-every", save_every, INTEGER, SAVED, 0, "0", 0, 1e12, \
       "write a checkpoint after every so many steps; 0: none but for --keep-best and a stop") \
     X("save-total-limit", save_total_limit, INTEGER, TRAIN, 0, "2", 1, 1e6, \
       "checkpoints to keep; the oldest goes first, the best one never") \
-    X("keep-best", keep_best, TEXT, RUN, 0, "", 0, 0, \
+    X("keep-best", keep_best, TEXT, SAVED, 0, "", 0, 0, \
       "write and keep a checkpoint of the best validation by accuracy, macro_f1 or loss") \
     X("save-on-signal", save_on_signal, FLAG, TRAIN, 0, "true", 0, 0, \
       "a run that is stopped (Ctrl-C) leaves a checkpoint to go on from") \
-    X("save-async", save_async, FLAG, RUN, 0, "true", 0, 0, \
+    X("save-async", save_async, FLAG, SAVED, 0, "true", 0, 0, \
       "write checkpoints beside training, from a copy in memory") \
     X("resume", resume, TEXT, TRAIN, 0, "", 0, 0, \
       "go on from this checkpoint folder; auto: from the newest whole one in --output, if any") \

@@ -87,8 +87,8 @@ static ls_status catch_up(ls_training_run *run, ls_error *error)
     if (run->report.steps == 0) return LS_OK;
     int64_t evaluated = run->checkpoints.evaluated;
     LS_TRY(evaluate_if_due(run, error));
-    if (run->checkpoints.evaluated == evaluated) return LS_OK;
-    return ls_checkpoints_step(run, false, error);
+    if (run->checkpoints.evaluated != evaluated) ls_checkpoints_step(run, false);
+    return LS_OK;
 }
 
 ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
@@ -107,7 +107,7 @@ ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
         LS_TRY(report_step(run, batch, &result, ls_seconds() - start, error));
         run->report.stopped = should_stop(run);
         if (!run->report.stopped) LS_TRY(evaluate_if_due(run, error));
-        LS_TRY(ls_checkpoints_step(run, run->report.stopped, error));
+        ls_checkpoints_step(run, run->report.stopped);
         if (run->report.stopped) return LS_OK;
     }
     return LS_OK;

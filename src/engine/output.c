@@ -137,6 +137,18 @@ void ls_output_unmake(const char *path, size_t made)
     ls_free(folder);
 }
 
+/* One of the output folder's checkpoints, which a run may remove. */
+static bool is_inside(const char *path, const char *folder)
+{
+    struct stat parent, outer;
+    char *above = NULL;
+    if (ls_path_join(&above, path, "..", NULL) != LS_OK) return false;
+    bool inside = stat(above, &parent) == 0 && stat(folder, &outer) == 0 &&
+                  parent.st_dev == outer.st_dev && parent.st_ino == outer.st_ino;
+    ls_free(above);
+    return inside;
+}
+
 static bool is_same_folder(const char *one, const char *two)
 {
     struct stat first, second;
@@ -155,6 +167,11 @@ ls_status ls_output_check(const char *path, const char *model, size_t *made, ls_
                        "--output another folder",
                        path);
     LS_TRY(look_through(path, foreign, &empty, &former, error));
+    if (former && is_inside(model, path))
+        return ls_fail(error, LS_USAGE,
+                       "%s: lies in the --output folder, whose checkpoints a run removes: give "
+                       "--output another folder",
+                       model);
     if (!empty && (!former || *foreign))
         return ls_fail(error, LS_INVALID,
                        "%s: the output folder holds something else (%s): give --output a new or "

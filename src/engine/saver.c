@@ -122,24 +122,30 @@ done:
     return status;
 }
 
+static void end(ls_saver *saver, const ls_saved *saved)
+{
+    ls_free(saver->contents.trainer);
+    saver->contents.trainer = NULL;
+    saver->saved = *saved;
+    atomic_store(&saver->untold, true);
+    atomic_store(&saver->busy, false);
+}
+
 static void write_checkpoint(ls_saver *saver)
 {
     const ls_checkpoint_contents *contents = &saver->contents;
+    const char *output = saver->options.output;
     char *path = NULL;
     double start = ls_seconds();
-    ls_saved *saved = &saver->saved;
-    *saved = (ls_saved){.step = contents->step};
-    saved->status = ls_checkpoint_path(&path, saver->options.output, contents->step, &saved->error);
-    if (saved->status == LS_OK) saved->status = write_folder(saver, path, &saved->error);
-    if (saved->status == LS_OK)
-        saved->pruned = ls_checkpoint_prune(saver->options.output, contents->step, contents->best,
-                                            saver->options.limit, &saved->error);
+    ls_saved saved = {.step = contents->step};
+    saved.status = ls_checkpoint_path(&path, output, contents->step, &saved.error);
+    if (saved.status == LS_OK) saved.status = write_folder(saver, path, &saved.error);
+    if (saved.status == LS_OK)
+        saved.pruned = ls_checkpoint_prune(output, contents->step, contents->best,
+                                           saver->options.limit, &saved.error);
     ls_free(path);
-    ls_free(saver->contents.trainer);
-    saver->contents.trainer = NULL;
-    saved->seconds = ls_seconds() - start;
-    atomic_store(&saver->untold, true);
-    atomic_store(&saver->busy, false);
+    saved.seconds = ls_seconds() - start;
+    end(saver, &saved);
 }
 
 static void write_queued(void *context, const void *item)
@@ -209,8 +215,12 @@ void ls_saver_save(ls_saver *saver, const ls_checkpoint_contents *contents, bool
         write_checkpoint(saver);
         return;
     }
-    (void)!ls_rank_group_run(saver->options.group, take_snapshot, saver, NULL);
-    ls_queue_push(saver->queue, saver);
+    ls_saved failed = {.step = contents->step};
+    failed.status = ls_rank_group_run(saver->options.group, take_snapshot, saver, &failed.error);
+    if (failed.status == LS_OK)
+        ls_queue_push(saver->queue, saver);
+    else
+        end(saver, &failed);
 }
 
 bool ls_saver_is_busy(ls_saver *saver)

@@ -45,7 +45,7 @@ typedef struct ls_saved {
 } ls_saved;
 
 /* Between steps. In the background: copies and returns; else writes. The former one must have been
- * waited for. Fails for want of memory only: what comes of the writing is told by ls_saver_poll. */
+ * waited for. What comes of it is told by ls_saver_poll. */
 void ls_saver_save(ls_saver *saver, const ls_checkpoint_contents *contents, bool background);
 /* Whether one is being written; how far it is, for showing. */
 bool ls_saver_is_busy(ls_saver *saver);
