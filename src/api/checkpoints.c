@@ -64,6 +64,7 @@ static void tell(ls_training_run *run, const ls_saved *saved)
     ls_checkpoints *checkpoints = &run->checkpoints;
     if (saved->status != LS_OK) {
         checkpoints->failed++;
+        checkpoints->why = saved->status;
         checkpoints->failure = saved->error;
         if (checkpoints->best.step == saved->step) checkpoints->best.lost = true;
         ls_session_message(&run->session,
@@ -173,9 +174,9 @@ ls_status ls_checkpoints_finish(ls_training_run *run, ls_error *error)
     if (!checkpoints->saver) return LS_OK;
     wait_for_former(run);
     if (checkpoints->failed == 0) return LS_OK;
-    return ls_fail(error, LS_IO, "the last %" PRId64 " checkpoint%s could not be saved: %s",
-                   checkpoints->failed, checkpoints->failed == 1 ? "" : "s",
-                   checkpoints->failure.text);
+    return ls_fail(error, checkpoints->why,
+                   "the last %" PRId64 " checkpoint%s could not be saved: %s", checkpoints->failed,
+                   checkpoints->failed == 1 ? "" : "s", checkpoints->failure.text);
 }
 
 const char *ls_checkpoints_best_name(const ls_training_run *run, char name[64])

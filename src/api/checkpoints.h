@@ -37,10 +37,11 @@ typedef struct ls_checkpoints {
 
     ls_saver *saver;
     ls_best best;
-    int64_t started;   /* step of the save that went on last */
-    int64_t saved;     /* step of the last good checkpoint of this run, -1: none */
-    int64_t failed;    /* saves that failed since then */
-    ls_error failure;  /* of the last one */
+    int64_t started; /* step of the save that went on last */
+    int64_t saved;   /* step of the last good checkpoint of this run, -1: none */
+    int64_t failed;  /* saves that failed since then */
+    ls_status why;   /* of the last one */
+    ls_error failure;
     int64_t evaluated; /* step of the last validation, -1: none */
 } ls_checkpoints;
 
@@ -64,7 +65,7 @@ ls_status ls_checkpoints_open(struct ls_training_run *run, ls_error *error) LS_M
 void ls_checkpoints_step(struct ls_training_run *run, bool stopping);
 /* A validation was done after the present step. */
 void ls_checkpoints_validated(struct ls_training_run *run, const ls_evaluation_report *report);
-/* Wait for the last one. LS_IO if it failed, or one before it that nothing has made good. */
+/* Wait for the last one. Fails as it did, or one before it that nothing has made good. */
 ls_status ls_checkpoints_finish(struct ls_training_run *run, ls_error *error) LS_MUST_CHECK;
 /* "checkpoint-STEP" of the best validation, into `name`; NULL if there is none. */
 const char *ls_checkpoints_best_name(const struct ls_training_run *run, char name[64]);

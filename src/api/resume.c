@@ -25,11 +25,18 @@ static ls_status choose_newest(ls_training_run *run, const char *output, char **
         ls_checkpoint_list *broken = &checkpoints->broken;
         char *path = NULL;
         status = ls_checkpoint_path(&path, output, list.steps[i], error);
-        if (status == LS_OK && ls_checkpoint_check(path, list.steps[i], &why) == LS_OK) {
+        ls_status whole = LS_OK;
+        if (status == LS_OK) whole = ls_checkpoint_check(path, list.steps[i], &why);
+        if (status == LS_OK && whole == LS_OK) {
             *folder = path;
             break;
         }
         ls_free(path);
+        /* That nobody could look is no reason to pass it over. */
+        if (status == LS_OK && whole == LS_NO_MEMORY) {
+            if (error) *error = why;
+            status = whole;
+        }
         if (status == LS_OK)
             status =
                 LS_GROW(broken->steps, broken->capacity, broken->count + 1, "checkpoints", error);

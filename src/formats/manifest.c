@@ -109,13 +109,13 @@ ls_status ls_manifest_write(const char *folder, int64_t step, const char *const 
                             size_t count, ls_error *error)
 {
     char *path = NULL;
-    json_t *document = NULL, *files;
+    json_t *document = NULL, *files = NULL;
     ls_status status;
     LS_TRY(ls_json_new_object(&document, error));
-    files = json_object();
     LS_TRY_GOTO(status, set(document, "format_version", json_integer(LS_MANIFEST_VERSION), error),
                 done);
     LS_TRY_GOTO(status, set(document, "step", json_integer(step), error), done);
+    files = json_object();
     LS_TRY_GOTO(status, set(document, "files", files, error), done);
     for (size_t i = 0; i < count; i++)
         LS_TRY_GOTO(status, describe(files, folder, names[i], error), done);
