@@ -15,7 +15,7 @@ SANITIZE ?=
 FAIL_POINTS ?=
 BUILD ?= build$(if $(FAIL_POINTS),/faults)$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 
-LIBRARIES := jansson libxxhash nettle
+LIBRARIES := jansson libxxhash nettle hwloc
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Isrc -DLS_VERSION='"$(VERSION)"' \
             $(shell pkg-config --cflags $(LIBRARIES))
 WARNINGS := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Werror
@@ -132,7 +132,7 @@ bench-gemm: $(BUILD)/bench/gemm_bench
 FUZZ_FLAGS := -std=c17 -O1 -g $(NUMERIC) -pthread -fsanitize=address,undefined \
               -fno-sanitize-recover=all
 FUZZ_OBJECTS := $(patsubst src/%.c,$(BUILD)/fuzz/obj/%.o, \
-                  $(wildcard src/base/*.c src/formats/*.c src/tokenizer/*.c))
+                  $(wildcard src/base/*.c src/formats/*.c src/tokenizer/*.c src/launch/hosts.c))
 
 $(BUILD)/fuzz/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)

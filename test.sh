@@ -5,7 +5,8 @@
 #   ./test.sh            everything that needs no PyTorch (about ten minutes)
 #   ./test.sh peers      against PyTorch and Transformers, in a virtual environment made here
 #   ./test.sh faults     every crash, full disk and flipped bit that the fault tests know (half an hour)
-#   ./test.sh long       every layout of devices, accuracy over five seeds, minutes of fuzzing for each target
+#   ./test.sh long       every layout of devices, a Slurm of one machine, accuracy over five seeds, minutes of
+#                        fuzzing for each target
 #   ./test.sh PART...    single parts: see the list of each tier below
 #
 # A failing part does not stop the next ones. Logs are in build/test-logs. The last line says
@@ -15,7 +16,7 @@ cd "$(dirname "$0")"
 
 normal_parts="packages format lint build symbols unit cli faults-short clang sanitize cli-sanitize thread fuzz install"
 peers_parts="packages build venv fetch peers"
-long_parts="packages build long-unit venv fetch long-peers long-fuzz"
+long_parts="packages build long-unit long-slurm venv fetch long-peers long-fuzz"
 
 jobs=$(nproc)
 logs=build/test-logs
@@ -86,7 +87,7 @@ part_cli() { counted tools/run-cli-tests.sh; }
 # On a file system in memory, where there is one: these tests sync a disk thousands of times.
 run_faults() {
     if [[ -w /dev/shm ]]; then export TMPDIR=/dev/shm; fi
-    make -s -j"$jobs" FAIL_POINTS=1 all && counted tools/run-cli-tests.sh --build build/faults --scripts tests/faults
+    make -s -j"$jobs" FAIL_POINTS=1 all && counted tools/run-cli-tests.sh --build build/faults --from tests/faults
 }
 part_faults_short() { run_faults; }
 part_faults() { LOCKSTEP_TEST_LONG=1 run_faults; }
@@ -111,7 +112,7 @@ part_cli_sanitize() {
 
 # Only folders that start threads: the thread sanitizer is slow.
 part_thread() {
-    local folders='base|comm|data|devices|engine' programs runner=()
+    local folders='base|comm|data|devices|engine|monitor' programs runner=()
     programs=$(find tests/unit -name 'test_*.c' | grep -E "^tests/unit/($folders)/" |
         sed -e 's|^tests/unit/|build/thread/tests/|' -e 's|\.c$||')
     # The sanitizer's memory layout does not bear a randomised address space on every kernel.
@@ -129,6 +130,8 @@ part_fuzz() { fuzz_for 5; }
 # Every combination of layouts where ./test.sh unit takes one for each pair.
 part_long_unit() { make -j"$jobs" tests && LOCKSTEP_TEST_LONG=1 build/tests/engine/test_data_parallel; }
 part_long_fuzz() { fuzz_for 300; }
+# Packages that nothing else needs, so that only this part installs them.
+part_long_slurm() { tools/install-packages.sh slurm && counted tools/run-cli-tests.sh --from tests/long; }
 
 # Install below a staging folder and build the example as a user of the library would.
 part_install() {

@@ -85,10 +85,31 @@ LS_API void ls_sources_free(ls_sources *sources);
 LS_API ls_status ls_sources_set(ls_sources *sources, const char *name, const char *source,
                                 ls_error *error);
 
+/* A DeepSpeed configuration file (ds_config.json) is another way of writing settings. Syntax, names
+ * and types are checked when it is opened: unknown keys, what contradicts itself and what is not
+ * built are errors that name the key. */
+typedef struct ls_deepspeed ls_deepspeed;
+LS_API ls_status ls_deepspeed_open(ls_deepspeed **out, const char *path, ls_error *error);
+LS_API void ls_deepspeed_free(ls_deepspeed *file);
+/* Set in `options` what the file says; `sources` (may be NULL) gets the keys. What `options`
+ * already has otherwise than by default stays; where the file says another value for it, LS_USAGE
+ * names both, unless the file says "auto". Texts in options and sources are borrowed from `file`.
+ */
+LS_API ls_status ls_deepspeed_apply(ls_deepspeed *file, ls_options *options, ls_sources *sources,
+                                    ls_error *error);
+/* Warnings and notes, one line each, complete after ls_deepspeed_apply; NULL behind the last. */
+LS_API const char *ls_deepspeed_note(const ls_deepspeed *file, size_t index);
+/* Every setting of a run with its value and where it came from, then, with a file, what each of its
+ * keys does and the notes: a table for people, or with `json` a JSON object. Free with
+ * ls_text_free. */
+LS_API ls_status ls_config_text(const ls_options *options, const ls_sources *sources,
+                                const ls_deepspeed *file, bool json, char **text, ls_error *error);
+
 /* --- the commands ---------------------------------------------------------------------------- */
 
 /* Fine-tune options->model on options->train and write the result to options->output:
- * model.safetensors, config.json, the tokenizer's files, metrics.jsonl, run.json. `callbacks`,
+ * model.safetensors, config.json, the tokenizer's files, metrics.jsonl, run.json, and profile/ with
+ * options->profile; files of options->tensorboard, csv and prometheus where they say. `callbacks`,
  * `sources` and `report` may be NULL. Nothing is written to output before the input has been
  * checked. LS_INTERRUPTED: should_stop ended the run; the model is written all the same,
  * unless the data was still being read (report->steps is 0 then).

@@ -2,18 +2,19 @@
 # Install the Debian packages that are missing, as root or through sudo. Does nothing when all are
 # there. The one list of what this project needs.
 #
-# Usage: tools/install-packages.sh GROUP...      groups: build, fetch, test
+# Usage: tools/install-packages.sh GROUP...      groups: build, fetch, test, slurm
 set -euo pipefail
 
-packages_build="build-essential pkg-config libjansson-dev libxxhash-dev nettle-dev"
+packages_build="build-essential pkg-config libhwloc-dev libjansson-dev libxxhash-dev nettle-dev"
 packages_fetch="ca-certificates python3 python3-pip"
-packages_test="clang clang-format cmake git jq libclang-rt-14-dev libcmocka-dev llvm python3-venv"
+packages_test="clang clang-format cmake git iproute2 jq libclang-rt-14-dev libcmocka-dev llvm openmpi-bin python3-venv"
+packages_slurm="munge slurm-client slurmctld slurmd"
 
 wanted=()
 for group in "$@"; do
     list=packages_$group
     if [[ ! $group =~ ^[a-z]+$ || -z ${!list:-} ]]; then
-        echo "install-packages.sh: no group '$group'; there are build, fetch and test" >&2
+        echo "install-packages.sh: no group '$group'; there are build, fetch, test and slurm" >&2
         exit 2
     fi
     read -ra names <<<"${!list}"

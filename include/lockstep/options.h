@@ -36,11 +36,16 @@ typedef struct ls_options {
     /* Optimizer. */
     double learning_rate, weight_decay, adam_beta1, adam_beta2, adam_epsilon;
     double max_grad_norm;          /* 0: no clipping */
-    const char *lr_scheduler_type; /* "linear", "cosine", "constant", "constant_with_warmup" */
+    const char *lr_scheduler_type; /* "linear", "cosine", "constant", "constant_with_warmup";
+                                      DeepSpeed's: "warmup", "warmup_decay", "warmup_cosine" */
     int64_t warmup_steps;          /* when 0, warmup_ratio counts */
     double warmup_ratio;
-    bool weight_decay_all; /* biases and layer norms too */
-    const char *on_nan;    /* "stop" or "skip": a step whose loss or gradient is not finite */
+    bool weight_decay_all;   /* biases and layer norms too */
+    const char *optimizer;   /* "adamw", "adam" */
+    const char *warmup_type; /* DeepSpeed's schedules: "log", "linear" */
+    double warmup_min_lr, warmup_min_ratio, cosine_min_ratio;
+    int64_t lr_scheduler_steps; /* of a schedule that falls; 0: the run's */
+    const char *on_nan;         /* "stop" or "skip": a step whose loss or gradient is not finite */
 
     /* Checkpoints. */
     int64_t save_every;       /* steps; 0: none but where keep_best or a stop asks for one */
@@ -53,12 +58,28 @@ typedef struct ls_options {
     bool resume_weights_only; /* a new run that starts from the checkpoint's model */
 
     /* Devices. */
-    const char *strategy; /* "single", "ddp" */
+    const char *strategy; /* "single", "ddp", "zero1", "zero2", "zero3"; and +offload, +recompute */
     int64_t bucket_size;  /* ddp: bytes of gradients that are exchanged together */
+    const char *recompute; /* "none", "layer", "attention"; NULL: as the strategy's name says */
+    /* What is not on the device: "none", "host", "disk"; NULL: as the strategy's name says. */
+    const char *offload_optimizer, *offload_parameters;
+    const char *offload_path;   /* disk: a folder; the file there has no name */
+    int64_t offload_block_size; /* bytes of each moment that are copied at a time */
     int64_t devices;
     int64_t threads;       /* a device; 0: all cores, divided among the devices */
     int64_t device_memory; /* bytes a device may use; 0: no limit */
     bool print_program;    /* plan: print the program too */
+
+    /* Monitoring. */
+    const char *tensorboard;   /* folder of TensorBoard event files; NULL: none */
+    const char *csv;           /* folder of CSV files as DeepSpeed's csv_monitor has them; NULL */
+    const char *job_name;      /* of the folder in it */
+    const char *prometheus;    /* file for a node exporter's textfile collector; NULL: none */
+    int64_t log_every;         /* steps from one plain line of progress to the next; 0: about 20 */
+    bool wall_clock_breakdown; /* the program: print the parts of a step's time */
+    bool profile;              /* write output/profile */
+    const char *profile_steps; /* "10:15": the first and the last step of the profile */
+    bool measure_peak;         /* for share_of_peak in run.json; a profile does it too */
 } ls_options;
 
 #endif

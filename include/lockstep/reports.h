@@ -12,9 +12,20 @@ typedef struct ls_step_report {
     double learning_rate, gradient_norm;
     int64_t samples, tokens; /* of this step */
     double step_seconds, tokens_per_second;
-    double seconds_left;     /* estimate */
+    double seconds_left; /* estimate */
+
+    int64_t samples_done, tokens_done; /* up to this step */
+    int64_t skipped_steps;             /* steps so far that updated nothing */
+    /* Where the step's time went, on average over the ranks; the parts add up to step_seconds. */
+    double data_seconds;                      /* waiting for the batch, writing inputs */
+    double forward_seconds, backward_seconds; /* computing */
+    double exchange_seconds;                  /* waiting for other ranks and their bytes */
+    double optimizer_seconds;
+    /* The process, looked at once a second. */
+    double cores_busy;       /* on average since the last look; 0 before the second one */
+    int64_t host_bytes;      /* resident */
+    int64_t device_bytes;    /* handed out by the device that holds most */
     bool skipped;            /* loss or norm is not finite: nothing was updated (on_nan "skip") */
-    int64_t skipped_steps;   /* so far, this one too */
     uint64_t samples_digest; /* of the ids of the samples that all ranks ran, see metrics.jsonl */
 } ls_step_report;
 
@@ -62,7 +73,10 @@ typedef struct ls_train_report {
     bool stopped;                          /* should_stop ended it before its time */
     double seconds;                        /* of training, evaluations not counted */
     int64_t planned_bytes, measured_bytes; /* of the device's memory, at the end */
-    char weights_sha256[65];               /* of model.safetensors */
+    /* Of one device, at the end; 0 where nothing is offloaded. */
+    int64_t planned_host_bytes, measured_host_bytes; /* of the host's memory */
+    int64_t planned_file_bytes, measured_file_bytes; /* on a disk */
+    char weights_sha256[65];                         /* of model.safetensors */
 } ls_train_report;
 
 #endif

@@ -24,7 +24,7 @@ static ls_status time_steps(step_bench *bench, ls_error *error)
         ls_step_result result;
         bool more;
         if (i == WARM_UP_STEPS)
-            ls_executor_measure(ls_ranks_executor(bench->run.ranks), bench->measures);
+            ls_executor_measure(ls_ranks_executor(bench->run.ranks, 0), bench->measures);
         double start = ls_seconds();
         LS_TRY(ls_reader_next(bench->run.reader, &batch, &more, error));
         LS_TRY(ls_ranks_step(bench->run.ranks, i + 1, batch, &result, error));

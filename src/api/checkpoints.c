@@ -8,6 +8,7 @@
 #include "api/training_run.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/staging.h"
 #include "formats/json.h"
 
@@ -111,6 +112,19 @@ static void wait_for_former(ls_training_run *run)
 
 /* --- saving ---------------------------------------------------------------------------------- */
 
+/* Whole lines of metrics.jsonl so far. */
+static ls_status metrics_bytes(const ls_training_run *run, int64_t *bytes, ls_error *error)
+{
+    char *path = NULL;
+    ls_file file = {0};
+    LS_TRY(ls_path_join(&path, run->session.options->output, LS_CHECKPOINT_METRICS, error));
+    ls_status status = ls_file_open(&file, path, error);
+    *bytes = (int64_t)file.bytes;
+    ls_file_close(&file);
+    ls_free(path);
+    return status;
+}
+
 static void save(ls_training_run *run, bool background)
 {
     ls_checkpoints *checkpoints = &run->checkpoints;
@@ -119,13 +133,13 @@ static void save(ls_training_run *run, bool background)
     ls_checkpoint_contents contents = {
         .step = run->report.steps,
         .best = best->lost ? -1 : best->step,
-        .metrics = ls_metrics_path(run->metrics),
-        .metrics_bytes = ls_metrics_bytes(run->metrics),
     };
     ls_saved saved = {.step = contents.step};
     checkpoints->started = contents.step;
-    saved.status =
-        ls_trainer_record_print(run, &contents.trainer, &contents.trainer_length, &saved.error);
+    saved.status = metrics_bytes(run, &contents.metrics_bytes, &saved.error);
+    if (saved.status == LS_OK)
+        saved.status =
+            ls_trainer_record_print(run, &contents.trainer, &contents.trainer_length, &saved.error);
     if (saved.status != LS_OK) {
         tell(run, &saved);
         return;

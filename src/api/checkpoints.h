@@ -21,9 +21,9 @@ typedef struct ls_best {
 /* Where a resumed run stands. */
 typedef struct ls_position {
     int64_t step;
-    int64_t skipped_steps;
-    double seconds;       /* of the steps before */
-    bool validation_done; /* the evaluation that was due after the step */
+    int64_t skipped_steps, samples, tokens; /* so far */
+    double seconds;                         /* of the steps before */
+    bool validation_done;                   /* the evaluation that was due after the step */
     ls_best best;
 } ls_position;
 

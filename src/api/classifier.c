@@ -112,7 +112,7 @@ ls_status ls_classifier_predict(ls_classifier *c, const char *const *texts, int6
         }
         ls_batch batch = {samples, c->offsets, c->ids, c->types, c->sample_ids, c->labels};
         ls_batch_outputs outputs;
-        ls_evaluator_run(c->inference.evaluator, &batch, 0, samples, &outputs);
+        LS_TRY(ls_evaluator_run(c->inference.evaluator, &batch, 0, samples, &outputs, error));
         memcpy(probabilities + first * c->inference.classes, outputs.probabilities,
                (size_t)samples * (size_t)c->inference.classes * sizeof(float));
     }

@@ -43,10 +43,10 @@ ls_status ls_inference_open(ls_inference *inference, ls_session *session, int64_
     LS_TRY(assemble(inference, session, samples, longest_row, error));
     LS_TRY_GOTO(status, ls_parameters_check(&inference->assembly, session->folder.weights, error),
                 fail);
-    LS_TRY_GOTO(
-        status,
-        ls_evaluator_new(&inference->evaluator, &inference->assembly, session->device, NULL, error),
-        fail);
+    LS_TRY_GOTO(status,
+                ls_evaluator_new(&inference->evaluator, &inference->assembly, session->device, 0,
+                                 NULL, error),
+                fail);
     LS_TRY_GOTO(status,
                 ls_parameters_load(ls_evaluator_executor(inference->evaluator),
                                    &inference->assembly, session->folder.weights, 0, &notes, error),

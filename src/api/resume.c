@@ -161,9 +161,10 @@ ls_status ls_checkpoints_match(ls_training_run *run, ls_error *error)
 
 /* --- reading it ------------------------------------------------------------------------------ */
 
-static ls_status load_moment(const ls_weights *file, const ls_state_owners *owners,
-                             const ls_state_tensor *tensor, ls_error *error)
+static ls_status load_moment(ls_training_run *run, const ls_state_tensor *tensor, float *piece,
+                             ls_error *error)
 {
+    const ls_weights *file = run->checkpoints.optimizer;
     const ls_safetensors_tensor *from = ls_weights_find(file, tensor->name);
     if (!from || from->elements != tensor->elements || from->dtype != LS_SAFETENSORS_F32)
         return ls_fail(error, LS_INVALID, "%s: tensor %s is %s: the checkpoint is of another model",
@@ -172,24 +173,22 @@ static ls_status load_moment(const ls_weights *file, const ls_state_owners *owne
     for (int64_t first = 0; first < tensor->elements; first += LS_STATE_PIECE) {
         int64_t count = tensor->elements - first;
         if (count > LS_STATE_PIECE) count = LS_STATE_PIECE;
-        LS_TRY(ls_weights_read_float(file, from, first, count, owners->buffer, error));
-        for (int i = 0; i < owners->count; i++)
-            ls_state_write(owners->executors[i], owners->assembly, tensor->value, first, count,
-                           owners->buffer);
+        LS_TRY(ls_weights_read_float(file, from, first, count, piece, error));
+        LS_TRY(ls_ranks_write(run->ranks, tensor->value, first, count, piece, error));
     }
     return LS_OK;
 }
 
 ls_status ls_checkpoints_load(ls_training_run *run, ls_error *error)
 {
-    const ls_weights *file = run->checkpoints.optimizer;
-    ls_state_owners owners = ls_ranks_owners(run->ranks);
     ls_state state;
-    ls_status status = LS_OK;
-    if (!file) return LS_OK;
-    LS_TRY(ls_state_list(&state, owners.assembly, error));
+    float *piece = NULL;
+    if (!run->checkpoints.optimizer) return LS_OK;
+    LS_TRY(ls_state_list(&state, &run->programs.training, error));
+    ls_status status = LS_NEW(piece, LS_STATE_PIECE, "moments on their way", error);
     for (size_t i = state.parameters; i < state.count && status == LS_OK; i++)
-        status = load_moment(file, &owners, &state.tensors[i], error);
+        status = load_moment(run, &state.tensors[i], piece, error);
+    ls_free(piece);
     ls_state_deinit(&state);
     return status;
 }

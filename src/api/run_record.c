@@ -11,36 +11,24 @@
 #include "formats/utf8.h"
 
 typedef struct document {
-    ls_text json, scratch;
+    ls_text json;
 } document;
 
-/* A JSON string, or null. */
 static ls_status put_text(document *record, const char *value, ls_error *error)
 {
-    if (!value) return ls_text_append(&record->json, "null", 4, error);
-    ls_text_clear(&record->scratch);
-    for (size_t left = strlen(value); left;) {
-        size_t good = ls_utf8_valid_prefix(value, left);
-        LS_TRY(ls_text_append(&record->scratch, value, good, error));
-        if (good < left) LS_TRY(ls_text_append(&record->scratch, "?", 1, error));
-        good += good < left;
-        value += good;
-        left -= good;
-    }
-    return ls_text_json_string(&record->json, record->scratch.length ? record->scratch.data : "",
-                               error);
+    return ls_utf8_json(&record->json, value, error);
 }
 
-static ls_status put_value(document *record, const ls_setting *setting, const ls_options *options,
-                           ls_error *error)
+ls_status ls_setting_json(ls_text *json, const ls_setting *setting, const ls_options *options,
+                          ls_error *error)
 {
     char buffer[64];
     const char *value = ls_options_get(options, setting->name, buffer);
     bool quoted = setting->kind == LS_SETTING_TEXT;
     if (setting->kind == LS_SETTING_SAMPLES) quoted = value[0] == 'a';
     if (setting->kind == LS_SETTING_NUMBER) quoted = value[0] == 'n' || value[0] == 'i';
-    if (quoted || !value) return put_text(record, value, error);
-    return ls_text_print(&record->json, error, "%s", value);
+    if (quoted || !value) return ls_utf8_json(json, value, error);
+    return ls_text_print(json, error, "%s", value);
 }
 
 static ls_status put_setting(document *record, const ls_setting *setting, const ls_options *given,
@@ -53,20 +41,32 @@ static ls_status put_setting(document *record, const ls_setting *setting, const 
     for (size_t i = 0; i <= length && i < sizeof key; i++)
         key[i] = setting->name[i] == '-' ? '_' : setting->name[i];
     LS_TRY(ls_text_print(&record->json, error, "    \"%s\": {\"value\": ", key));
-    LS_TRY(put_value(record, setting, used, error));
+    LS_TRY(ls_setting_json(&record->json, setting, used, error));
     if ((was && is) ? strcmp(was, is) != 0 : was != is) {
         LS_TRY(ls_text_print(&record->json, error, ", \"given\": "));
-        LS_TRY(put_value(record, setting, given, error));
+        LS_TRY(ls_setting_json(&record->json, setting, given, error));
     }
     LS_TRY(ls_text_print(&record->json, error, ", \"source\": "));
     LS_TRY(put_text(record, ls_sources_get(sources, given, setting->name), error));
     return ls_text_append(&record->json, "}", 1, error);
 }
 
-static ls_status put_fact(document *record, const ls_run_fact *fact, ls_error *error)
+static ls_status put_facts(document *record, const ls_run_fact *facts, size_t count, int depth,
+                           ls_error *error);
+
+static ls_status put_texts(document *record, const ls_run_fact *fact, ls_error *error)
+{
+    LS_TRY(ls_text_append(&record->json, "[", 1, error));
+    for (size_t i = 0; i < fact->count; i++) {
+        if (i) LS_TRY(ls_text_append(&record->json, ", ", 2, error));
+        LS_TRY(put_text(record, fact->texts[i], error));
+    }
+    return ls_text_append(&record->json, "]", 1, error);
+}
+
+static ls_status put_fact(document *record, const ls_run_fact *fact, int depth, ls_error *error)
 {
     char digits[LS_NUMBER_BYTES];
-    LS_TRY(ls_text_print(&record->json, error, ",\n  "));
     LS_TRY(put_text(record, fact->key, error));
     LS_TRY(ls_text_append(&record->json, ": ", 2, error));
     switch (fact->kind) {
@@ -78,14 +78,24 @@ static ls_status put_fact(document *record, const ls_run_fact *fact, ls_error *e
         if (fact->number - fact->number != 0) return put_text(record, NULL, error);
         return ls_text_print(&record->json, error, "%s", ls_number_print(digits, fact->number));
     case LS_RUN_TEXTS:
+        return put_texts(record, fact, error);
+    case LS_RUN_OBJECT:
         break;
     }
-    LS_TRY(ls_text_append(&record->json, "[", 1, error));
-    for (size_t i = 0; i < fact->count; i++) {
-        if (i) LS_TRY(ls_text_append(&record->json, ", ", 2, error));
-        LS_TRY(put_text(record, fact->texts[i], error));
+    LS_TRY(ls_text_append(&record->json, "{", 1, error));
+    LS_TRY(put_facts(record, fact->facts, fact->count, depth + 1, error));
+    return ls_text_print(&record->json, error, "\n%*s}", 2 * depth, "");
+}
+
+/* Each on a line of its own, a comma between them. */
+static ls_status put_facts(document *record, const ls_run_fact *facts, size_t count, int depth,
+                           ls_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        LS_TRY(ls_text_print(&record->json, error, "%s\n%*s", i ? "," : "", 2 * depth, ""));
+        LS_TRY(put_fact(record, &facts[i], depth, error));
     }
-    return ls_text_append(&record->json, "]", 1, error);
+    return LS_OK;
 }
 
 static ls_status put_all(document *record, const ls_options *given, const ls_options *used,
@@ -100,9 +110,8 @@ static ls_status put_all(document *record, const ls_options *given, const ls_opt
         LS_TRY(put_setting(record, setting, given, used, sources, error));
         separator = ",\n";
     }
-    LS_TRY(ls_text_print(&record->json, error, "\n  }"));
-    for (size_t i = 0; i < count; i++)
-        LS_TRY(put_fact(record, &facts[i], error));
+    LS_TRY(ls_text_print(&record->json, error, "\n  }%s", count ? "," : ""));
+    LS_TRY(put_facts(record, facts, count, 1, error));
     return ls_text_print(&record->json, error, "\n}\n");
 }
 
@@ -117,6 +126,5 @@ ls_status ls_run_record_write(const char *folder, const ls_options *given, const
     if (status == LS_OK) status = ls_file_write(path, record.json.data, record.json.length, error);
     ls_free(path);
     ls_text_deinit(&record.json);
-    ls_text_deinit(&record.scratch);
     return status;
 }

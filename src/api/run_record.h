@@ -11,14 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include "base/text.h"
 #include "lockstep.h"
 
 typedef enum ls_run_fact_kind {
     LS_RUN_TEXT,
     LS_RUN_INTEGER,
     LS_RUN_NUMBER,
-    LS_RUN_TEXTS
+    LS_RUN_TEXTS,
+    LS_RUN_OBJECT
 } ls_run_fact_kind;
 
 /* One more key of the document: what the run found. Borrowed during the call; a NULL text and a
@@ -29,7 +30,8 @@ typedef struct ls_run_fact {
     const char *text;
     int64_t integer;
     double number;
-    const char *const *texts; /* [count], UTF-8 */
+    const char *const *texts;        /* [count], UTF-8 */
+    const struct ls_run_fact *facts; /* [count], of an object */
     size_t count;
 } ls_run_fact;
 
@@ -39,5 +41,9 @@ typedef struct ls_run_fact {
 ls_status ls_run_record_write(const char *folder, const ls_options *given, const ls_options *used,
                               const ls_sources *sources, const ls_run_fact *facts, size_t count,
                               ls_error *error) LS_MUST_CHECK;
+
+/* A setting's value as JSON: a number, true, false, text or null. */
+ls_status ls_setting_json(ls_text *json, const ls_setting *setting, const ls_options *options,
+                          ls_error *error) LS_MUST_CHECK;
 
 #endif

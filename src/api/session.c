@@ -6,13 +6,14 @@
 
 #include "api/settings.h"
 #include "base/alloc.h"
-#include "base/threads.h"
+#include "base/topology.h"
 
 ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error)
 {
     const ls_options *options = session->options;
-    int cores = ls_core_count();
+    int cores = 1;
     int64_t threads = options->threads;
+    LS_TRY(ls_core_count(&cores, error));
     if (threads == 0) {
         threads = cores / count;
         if (threads < 1) threads = 1;
@@ -46,6 +47,9 @@ ls_status ls_session_open(ls_session *session, const ls_options *options,
     ls_status status;
     *session = (ls_session){.options = options, .callbacks = callbacks ? callbacks : &silent};
     LS_TRY(ls_options_check(options, command, error));
+    const unsigned trained = LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP;
+    if (command & trained)
+        LS_TRY(ls_strategy_of(&session->strategy, options, command != LS_COMMAND_PLAN, error));
     LS_TRY_GOTO(status, ls_session_open_devices(session, device_count(options, command), error),
                 fail);
     LS_TRY_GOTO(status, ls_model_folder_open(&session->folder, options->model, error), fail);
@@ -148,6 +152,12 @@ ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *
         ls_session_message(session, "%s: %llu bad row%s left out", path,
                            (unsigned long long)skipped, skipped == 1 ? "" : "s");
     return LS_OK;
+}
+
+void ls_session_stage(const ls_session *session, const char *what)
+{
+    if (session->callbacks->stage)
+        session->callbacks->stage(session->callbacks->context, what, 0, 0);
 }
 
 void ls_session_message(const ls_session *session, const char *format, ...)

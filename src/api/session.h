@@ -2,6 +2,7 @@
 #ifndef LS_API_SESSION_H
 #define LS_API_SESSION_H
 
+#include "api/strategy.h"
 #include "data/dataset.h"
 #include "devices/device.h"
 #include "engine/model_folder.h"
@@ -10,6 +11,7 @@
 typedef struct ls_session {
     const ls_options *options;     /* as given */
     const ls_callbacks *callbacks; /* never NULL */
+    ls_strategy strategy;          /* of commands that train or plan it */
     ls_device **devices;           /* [device_count] */
     int device_count;
     ls_device *device;           /* the first one */
@@ -35,6 +37,9 @@ ls_status ls_session_need_head(const ls_session *session, ls_error *error) LS_MU
 ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *path,
                              bool need_labels, const char *cache_folder,
                              ls_error *error) LS_MUST_CHECK;
+
+/* callbacks->stage, of something that takes a while and has no parts. */
+void ls_session_stage(const ls_session *session, const char *what);
 
 /* printf to callbacks->message. */
 void ls_session_message(const ls_session *session, const char *format, ...) LS_PRINTF(2, 3);

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "api/settings_table.h"
+#include "api/strategy.h"
+#include "base/names.h"
 #include "base/numbers.h"
 
 static const ls_setting settings[] = {
@@ -34,12 +36,20 @@ enum { COUNT = sizeof places / sizeof *places };
 /* Texts that are one of a list. */
 static const struct choice {
     const char *name, *noun;
-    const char *known[5];
+    const char *known[8];
 } choices[] = {
-    {"strategy", "strategies", {"single", "ddp"}},
+    {"strategy", "strategies", {"single", "ddp", "zero1", "zero2", "zero3"}},
+    {"recompute", "ways", {"none", "layer", "attention"}},
+    {"offload-optimizer", "places", {"none", "host", "disk"}},
+    {"offload-parameters", "places", {"none", "host", "disk"}},
+    {"optimizer", "optimizers", {"adamw", "adam"}},
+    {"lr-scheduler-type",
+     "schedules",
+     {"linear", "cosine", "constant", "constant_with_warmup", "warmup", "warmup_decay",
+      "warmup_cosine"}},
+    {"warmup-type", "warm-ups", {"log", "linear"}},
     {"on-nan", "ways", {"stop", "skip"}},
     {"keep-best", "metrics", {"accuracy", "macro_f1", "loss"}},
-    {"lr-scheduler-type", "schedules", {"linear", "cosine", "constant", "constant_with_warmup"}},
 };
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -60,33 +70,12 @@ int ls_setting_find(const char *name)
     return -1;
 }
 
-/* Levenshtein distance, one row of its table at a time; names longer than the row are cut. */
-static size_t distance(const char *left, const char *right)
-{
-    size_t row[64], columns = strlen(right);
-    if (columns >= sizeof row / sizeof *row) columns = sizeof row / sizeof *row - 1;
-    for (size_t column = 0; column <= columns; column++)
-        row[column] = column;
-    for (size_t i = 0; left[i]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < columns; j++) {
-            size_t above = row[j + 1], least = diagonal + (canonical(left[i]) != right[j]);
-            if (above + 1 < least) least = above + 1;
-            if (row[j] + 1 < least) least = row[j] + 1;
-            diagonal = above;
-            row[j + 1] = least;
-        }
-    }
-    return row[columns];
-}
-
 static const char *nearest(const char *name)
 {
     size_t best = SIZE_MAX;
     const char *found = "";
     for (int row = 0; row < COUNT; row++) {
-        size_t here = distance(name, settings[row].name);
+        size_t here = ls_name_distance(name, settings[row].name);
         if (here < best) {
             best = here;
             found = settings[row].name;
@@ -120,17 +109,21 @@ static bool in_range(int row, double value)
 
 static ls_status check_choice(int row, const char *value, ls_error *error)
 {
+    /* What stands behind a + is no part of the name. */
+    size_t length = strcspn(value, "+");
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         const struct choice *choice = &choices[i];
         if (strcmp(choice->name, settings[row].name) != 0) continue;
-        char list[100] = "";
+        char list[160] = "";
+        if (strcmp(choice->name, "strategy") != 0) length = strlen(value);
         for (size_t k = 0; choice->known[k]; k++) {
-            if (strcmp(choice->known[k], value) == 0) return LS_OK;
+            const char *known = choice->known[k];
+            if (strlen(known) == length && memcmp(known, value, length) == 0) return LS_OK;
             size_t used = strlen(list);
             snprintf(list + used, sizeof list - used, "%s%s", k ? ", " : "", choice->known[k]);
         }
-        return ls_fail(error, LS_USAGE, "--%s: '%s' is not built yet: known %s are %s",
-                       choice->name, value, choice->noun, list);
+        return ls_fail(error, LS_USAGE, "--%s: '%.*s' is not built yet: known %s are %s",
+                       choice->name, (int)length, value, choice->noun, list);
     }
     return LS_OK;
 }
@@ -165,6 +158,31 @@ static ls_status check_row(const ls_options *options, int row, ls_error *error)
     return fail_range(row, ls_options_get(options, settings[row].name, buffer), error);
 }
 
+ls_status ls_profile_steps_parse(const char *text, int64_t *first, int64_t *last, ls_error *error)
+{
+    char *end = NULL;
+    errno = 0;
+    *first = *last = strtoll(text, &end, 10);
+    bool good = text[0] >= '0' && text[0] <= '9';
+    if (good && *end == ':') {
+        good = end[1] >= '0' && end[1] <= '9';
+        if (good) *last = strtoll(end + 1, &end, 10);
+    }
+    if (good && !*end && errno == 0 && *first >= 1 && *first <= *last) return LS_OK;
+    return ls_fail(error, LS_USAGE,
+                   "--profile-steps: '%s' is not FIRST:LAST, two steps counted from 1, as in 10:15",
+                   text);
+}
+
+static ls_status check_monitoring(const ls_options *options, ls_error *error)
+{
+    int64_t first, last;
+    LS_TRY(ls_profile_steps_parse(options->profile_steps, &first, &last, error));
+    if (!strchr(options->job_name, '/')) return LS_OK;
+    return ls_fail(error, LS_USAGE, "--job-name: '%s' is a path; it is the name of one folder",
+                   options->job_name);
+}
+
 static ls_status check_combinations(const ls_options *options, unsigned command, ls_error *error)
 {
     if ((command & RUN) && options->max_steps == 0)
@@ -175,7 +193,10 @@ static ls_status check_combinations(const ls_options *options, unsigned command,
     if ((command & TRAIN) && options->resume_weights_only && !options->resume)
         return ls_fail(error, LS_USAGE,
                        "--resume-weights-only: --resume says from which checkpoint");
-    if ((command & RUN) && strcmp(options->strategy, "single") == 0 && options->devices > 1)
+    if (!(command & RUN)) return LS_OK;
+    ls_strategy strategy;
+    LS_TRY(ls_strategy_of(&strategy, options, command != LS_COMMAND_PLAN, error));
+    if (strcmp(strategy.name, "single") == 0 && options->devices > 1)
         return ls_fail(error, LS_USAGE,
                        "--devices: %" PRId64 " devices with --strategy single, which runs on one",
                        options->devices);
@@ -193,6 +214,7 @@ ls_status ls_options_check(const ls_options *options, unsigned command, ls_error
             return ls_fail(error, LS_USAGE, "--%s is needed: %s", settings[row].name,
                            settings[row].help);
     }
+    if (command & LS_COMMAND_TRAIN) LS_TRY(check_monitoring(options, error));
     return check_combinations(options, command, error);
 }
 

@@ -16,6 +16,10 @@ int ls_setting_find(const char *name);
 ls_status ls_options_check(const ls_options *options, unsigned command,
                            ls_error *error) LS_MUST_CHECK;
 
+/* "10:15", or one step alone: both counted from 1. */
+ls_status ls_profile_steps_parse(const char *text, int64_t *first, int64_t *last,
+                                 ls_error *error) LS_MUST_CHECK;
+
 /* Where a value of `options` came from; `sources` may be NULL. */
 const char *ls_sources_get(const ls_sources *sources, const ls_options *options, const char *name);
 

@@ -59,10 +59,12 @@
       "written with the model to evaluate and predict, no limit to tokenize") \
     X("seed", seed, INTEGER, RUN, 0, "42", 0, 9223372036854775807.0, \
       "of the order of rows, the dropout and the new weights") \
+    X("optimizer", optimizer, TEXT, RUN, 0, "adamw", 0, 0, \
+      "adamw (decoupled weight decay) or adam (decay added to the gradient)") \
     X("learning-rate", learning_rate, NUMBER, RUN, 0, "5e-05", 0, 1e6, \
-      "peak learning rate of AdamW") \
+      "peak learning rate") \
     X("weight-decay", weight_decay, NUMBER, RUN, 0, "0", 0, 1e6, \
-      "decoupled weight decay; biases and layer norms are left out") \
+      "weight decay; biases and layer norms are left out") \
     X("weight-decay-all", weight_decay_all, FLAG, RUN, 0, "false", 0, 0, \
       "decay biases and layer norms too") \
     X("adam-beta1", adam_beta1, NUMBER, RUN, 0, "0.9", 0, BELOW_ONE, \
@@ -74,11 +76,22 @@
     X("max-grad-norm", max_grad_norm, NUMBER, RUN, 0, "1", 0, 1e30, \
       "clip the gradient to this norm; 0: do not clip") \
     X("lr-scheduler-type", lr_scheduler_type, TEXT, RUN, 0, "linear", 0, 0, \
-      "linear, cosine, constant or constant_with_warmup") \
+      "linear, cosine, constant, constant_with_warmup; those of DeepSpeed: warmup, warmup_decay, " \
+      "warmup_cosine") \
+    X("lr-scheduler-steps", lr_scheduler_steps, INTEGER, RUN, 0, "0", 0, 1e12, \
+      "steps after which a falling learning rate is at its end; 0: all steps of the run") \
     X("warmup-steps", warmup_steps, INTEGER, RUN, 0, "0", 0, 1e12, \
       "steps in which the learning rate rises from 0; when 0, --warmup-ratio counts") \
     X("warmup-ratio", warmup_ratio, NUMBER, RUN, 0, "0", 0, 1, \
       "the same as a part of all steps") \
+    X("warmup-type", warmup_type, TEXT, RUN, 0, "log", 0, 0, \
+      "how warmup, warmup_decay and warmup_cosine rise: log or linear") \
+    X("warmup-min-lr", warmup_min_lr, NUMBER, RUN, 0, "0", 0, 1e6, \
+      "warmup, warmup_decay: the learning rate from which they rise") \
+    X("warmup-min-ratio", warmup_min_ratio, NUMBER, RUN, 0, "0", 0, 1, \
+      "warmup_cosine: the part of the learning rate from which it rises") \
+    X("cosine-min-ratio", cosine_min_ratio, NUMBER, RUN, 0, "0.0001", 0, 1, \
+      "warmup_cosine: the part of the learning rate to which it falls") \
     X("on-nan", on_nan, TEXT, TRAIN, 0, "stop", 0, 0, \
       "a step whose loss or gradient is not finite: stop the run, or skip the step") \
     X("audit-every", audit_every, INTEGER, SAVED, 0, "0", 0, 1e12, \
@@ -99,15 +112,49 @@
     X("resume-weights-only", resume_weights_only, FLAG, TRAIN, 0, "false", 0, 0, \
       "take the checkpoint of --resume as the model of a new run") \
     X("strategy", strategy, TEXT, RUN, 0, "single", 0, 0, \
-      "how the work is spread over devices: single, or ddp (data parallel)") \
+      "how the work is spread over devices: single, ddp (data parallel), or zero1, zero2, zero3, which " \
+      "divide optimizer state, then gradients, then parameters among them; behind it +recompute stands for --recompute " \
+      "layer, +offload for --offload-optimizer host and, with zero3, --offload-parameters host") \
     X("devices", devices, INTEGER, RUN, 0, "1", 1, 64, \
       "devices to run on, each a group of cores with memory of its own") \
     X("bucket-size", bucket_size, BYTES, RUN, 0, "25MiB", 1, 9.2e18, \
-      "ddp: gradients that are exchanged together while the backward pass goes on") \
+      "ddp and zero1: gradients that are exchanged together while the backward pass goes on; zero1 " \
+      "and zero2: parameters that are gathered together") \
+    X("recompute", recompute, TEXT, RUN, 0, "", 0, 0, \
+      "activations that the backward pass makes again instead of keeping them: none, layer (a " \
+      "layer's, but for its input and what its last op wrote) or attention (query, key, value, " \
+      "context); none unless --strategy ends in +recompute, which means layer") \
+    X("offload-optimizer", offload_optimizer, TEXT, RUN, 0, "", 0, 0, \
+      "where the optimizer's moments lie: none (on the device), host (in the host's memory) or " \
+      "disk; none unless --strategy has +offload, which means host") \
+    X("offload-parameters", offload_parameters, TEXT, RUN, 0, "", 0, 0, \
+      "the same of the parameters; needs a strategy that divides them") \
+    X("offload-path", offload_path, TEXT, RUN, 0, "", 0, 0, \
+      "folder on the disk that takes what is offloaded; the file there has no name") \
+    X("offload-block-size", offload_block_size, BYTES, RUN, 0, "1MiB", 4096, 1 << 30, \
+      "of each moment, what is on the device at a time, twice: a multiple of 4KiB") \
     X("threads", threads, INTEGER, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 4096, \
       "threads of a device; 0: all cores, divided among the devices") \
     X("device-memory", device_memory, BYTES, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 9.2e18, \
       "bytes that a device may use, such as 600MiB or 2GB; 0: no limit") \
+    X("tensorboard", tensorboard, TEXT, LS_COMMAND_TRAIN, 0, "", 0, 0, \
+      "folder to write TensorBoard event files to") \
+    X("csv", csv, TEXT, LS_COMMAND_TRAIN, 0, "", 0, 0, \
+      "folder to write a CSV file a metric to, laid out as by DeepSpeed's csv_monitor") \
+    X("job-name", job_name, TEXT, LS_COMMAND_TRAIN, 0, "lockstep", 0, 0, \
+      "name of the folder below --csv") \
+    X("prometheus", prometheus, TEXT, LS_COMMAND_TRAIN, 0, "", 0, 0, \
+      "file to keep the latest numbers in, for a node exporter's textfile collector (*.prom)") \
+    X("log-every", log_every, INTEGER, LS_COMMAND_TRAIN, 0, "0", 0, 1e12, \
+      "steps between lines of progress where there is no terminal; 0: about twenty lines a run") \
+    X("wall-clock-breakdown", wall_clock_breakdown, FLAG, LS_COMMAND_TRAIN, 0, "false", 0, 0, \
+      "print where the time of a step went, as often as lines of progress") \
+    X("profile", profile, FLAG, LS_COMMAND_TRAIN, 0, "false", 0, 0, \
+      "record some steps: a trace for Perfetto and a summary in the output folder's profile/") \
+    X("profile-steps", profile_steps, TEXT, LS_COMMAND_TRAIN, 0, "10:15", 0, 0, \
+      "first and last step of --profile; a shorter run has its last steps recorded") \
+    X("measure-peak", measure_peak, FLAG, LS_COMMAND_TRAIN, 0, "false", 0, 0, \
+      "measure this machine's best product first (a second), for share_of_peak in run.json") \
     X("print", print_program, FLAG, LS_COMMAND_PLAN, 0, "false", 0, 0, \
       "print the program of a step too")
 /* clang-format on */

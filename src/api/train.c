@@ -5,17 +5,17 @@
 
 #include "api/training_run.h"
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/digest.h"
 #include "base/files.h"
 #include "base/numbers.h"
 
 /* Loss or norm is not finite: the step has updated nothing on any rank. */
-static ls_status skip_or_stop(ls_training_run *run, const ls_step_result *result, ls_error *error)
+static ls_status skip_or_stop(ls_training_run *run, int64_t step, const ls_step_result *result,
+                              ls_error *error)
 {
     char loss[LS_NUMBER_BYTES], norm[LS_NUMBER_BYTES], what[200];
     const char *separator = *result->finding ? "; " : "";
-    snprintf(what, sizeof what, "step %" PRId64 ": loss %s, gradient norm %s", run->report.steps,
+    snprintf(what, sizeof what, "step %" PRId64 ": loss %s, gradient norm %s", step,
              ls_number_print(loss, result->loss), ls_number_print(norm, result->gradient_norm));
     if (strcmp(run->used.on_nan, "skip") != 0)
         return ls_fail(error, LS_NOT_FINITE,
@@ -28,32 +28,60 @@ static ls_status skip_or_stop(ls_training_run *run, const ls_step_result *result
     return LS_OK;
 }
 
-static ls_status report_step(ls_training_run *run, const ls_batch *batch,
-                             const ls_step_result *result, double seconds, ls_error *error)
+/* Also of a step that was not finite and ends the run: what it found is worth a line. */
+static ls_status report_step(ls_training_run *run, const ls_monitored_step *step,
+                             const ls_batch *batch, const ls_step_result *result, ls_error *error)
 {
     const ls_callbacks *callbacks = run->session.callbacks;
-    int64_t step = run->report.steps, tokens = batch->offsets[batch->samples];
-    run->report.seconds += seconds;
     ls_step_report report = {
-        .step = step,
+        .step = step->number,
         .total_steps = run->total_steps,
-        .epoch = (double)step / (double)run->steps_per_epoch,
+        .epoch = (double)step->number / (double)run->steps_per_epoch,
         .loss = result->loss,
         .learning_rate = result->learning_rate,
         .gradient_norm = result->gradient_norm,
-        .samples = batch->samples,
-        .tokens = tokens,
         .skipped = !result->finite,
-        .skipped_steps = run->report.skipped_steps,
         .samples_digest = result->samples_digest,
-        .step_seconds = seconds,
-        .tokens_per_second = seconds > 0 ? (double)tokens / seconds : 0,
-        .seconds_left = run->report.seconds / (double)(step - run->report.resumed_step) *
-                        (double)(run->total_steps - step),
+        .device_bytes = run->report.measured_bytes,
     };
-    LS_TRY(ls_metrics_step(run->metrics, &report, error));
+    run->report.seconds += result->end - step->begin;
+    report.seconds_left = run->report.seconds / (double)(step->number - run->report.resumed_step) *
+                          (double)(run->total_steps - step->number);
+    LS_TRY(ls_run_monitor_step_end(&run->monitor, step, batch, result,
+                                   ls_ranks_elements(run->ranks), result->finite, &report, error));
     if (callbacks->step) callbacks->step(callbacks->context, &report);
     return LS_OK;
+}
+
+static ls_status write_profile_if_due(ls_training_run *run, ls_error *error)
+{
+    bool written;
+    LS_TRY(ls_run_monitor_profile(&run->monitor, &written, error));
+    if (!written) return LS_OK;
+    if (*run->monitor.profile_notes)
+        ls_session_message(&run->session, "%s", run->monitor.profile_notes);
+    ls_session_message(&run->session, "profile: %s/summary.txt, and trace.json for Perfetto",
+                       run->monitor.profile_folder);
+    return LS_OK;
+}
+
+static ls_status run_step(ls_training_run *run, ls_error *error)
+{
+    const ls_batch *batch;
+    ls_step_result result;
+    bool more;
+    ls_monitored_step step = ls_run_monitor_step_begin(&run->monitor, run->report.steps + 1);
+    LS_TRY(ls_reader_next(run->reader, &batch, &more, error));
+    if (!more) return ls_fail(error, LS_INTERNAL, "the reader ended before the run");
+    ls_run_monitor_batch(&run->monitor, &step);
+    if (run->used.audit_every > 0 && step.number % run->used.audit_every == 0)
+        LS_TRY(ls_ranks_step_audited(run->ranks, step.number, batch, &result, error));
+    else
+        LS_TRY(ls_ranks_step(run->ranks, step.number, batch, &result, error));
+    LS_TRY(report_step(run, &step, batch, &result, error));
+    if (!result.finite) LS_TRY(skip_or_stop(run, step.number, &result, error));
+    run->report.steps++;
+    return write_profile_if_due(run, error);
 }
 
 static ls_status evaluate_if_due(ls_training_run *run, ls_error *error)
@@ -63,15 +91,6 @@ static ls_status evaluate_if_due(ls_training_run *run, ls_error *error)
     if (!run->validation || !due || run->checkpoints.evaluated == step) return LS_OK;
     return ls_training_run_evaluate(run, run->validation, "validation",
                                     (double)step / (double)run->steps_per_epoch, error);
-}
-
-static ls_status run_step(ls_training_run *run, const ls_batch *batch, ls_step_result *result,
-                          ls_error *error)
-{
-    int64_t step = run->report.steps + 1, every = run->used.audit_every;
-    if (every == 0 || step % every != 0)
-        return ls_ranks_step(run->ranks, step, batch, result, error);
-    return ls_ranks_step_audited(run->ranks, step, batch, result, error);
 }
 
 static bool should_stop(const ls_training_run *run)
@@ -95,16 +114,7 @@ ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
 {
     LS_TRY(catch_up(run, error));
     while (run->report.steps < run->total_steps) {
-        double start = ls_seconds();
-        const ls_batch *batch;
-        ls_step_result result;
-        bool more;
-        LS_TRY(ls_reader_next(run->reader, &batch, &more, error));
-        if (!more) return ls_fail(error, LS_INTERNAL, "the reader ended before the run");
-        LS_TRY(run_step(run, batch, &result, error));
-        run->report.steps++;
-        if (!result.finite) LS_TRY(skip_or_stop(run, &result, error));
-        LS_TRY(report_step(run, batch, &result, ls_seconds() - start, error));
+        LS_TRY(run_step(run, error));
         run->report.stopped = should_stop(run);
         if (!run->report.stopped) LS_TRY(evaluate_if_due(run, error));
         ls_checkpoints_step(run, run->report.stopped);
@@ -117,9 +127,11 @@ static ls_status write_results(ls_training_run *run, ls_error *error)
 {
     char *weights = NULL;
     const char *output = run->session.options->output;
-    ls_state_owners owners = ls_ranks_owners(run->ranks);
+    ls_tensor_reader reader = ls_ranks_reader(run->ranks);
+    ls_session_stage(&run->session, "saving the model");
+    ls_training_run_release(run);
     LS_TRY(ls_output_write_model(output, &run->session.folder, run->session.labels,
-                                 run->session.max_length, &owners, error));
+                                 run->session.max_length, &reader, &run->programs.training, error));
     LS_TRY(ls_path_join(&weights, output, "model.safetensors", error));
     ls_status status = ls_file_sha256(weights, run->report.weights_sha256, error);
     ls_free(weights);
@@ -137,9 +149,7 @@ static ls_status train(ls_training_run *run, const ls_sources *sources, ls_error
                                         error));
     ls_error unsaved;
     ls_status saved = ls_checkpoints_finish(run, &unsaved);
-    ls_metrics *metrics = run->metrics;
-    run->metrics = NULL; /* closing frees it, whatever comes of it */
-    LS_TRY(ls_metrics_close(metrics, error));
+    LS_TRY(ls_run_monitor_finish(&run->monitor, error));
     LS_TRY(ls_training_run_record(run, true, error));
     /* The model is there all the same. */
     if (saved != LS_OK && error) *error = unsaved;

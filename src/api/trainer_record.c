@@ -12,24 +12,16 @@
 enum { FORMAT_VERSION = 1 };
 
 /* Settings that change numbers, beyond what the run finds in its files. */
-static const char *const settings[] = {"seed",
-                                       "batch-size",
-                                       "leaf-size",
-                                       "max-length",
-                                       "learning-rate",
-                                       "weight-decay",
-                                       "adam-beta1",
-                                       "adam-beta2",
-                                       "adam-epsilon",
-                                       "weight-decay-all",
-                                       "warmup-steps",
-                                       "max-grad-norm",
-                                       "lr-scheduler-type",
-                                       NULL};
+static const char *const settings[] = {
+    "seed",         "batch-size",    "leaf-size",         "max-length",         "learning-rate",
+    "weight-decay", "adam-beta1",    "adam-beta2",        "adam-epsilon",       "weight-decay-all",
+    "optimizer",    "max-grad-norm", "lr-scheduler-type", "lr-scheduler-steps", "warmup-steps",
+    "warmup-type",  "warmup-min-lr", "warmup-min-ratio",  "cosine-min-ratio",   NULL};
 
 /* Those that only say where it ran. */
-static const char *const layout[] = {"strategy",    "devices",       "threads", "samples-per-pass",
-                                     "bucket-size", "device-memory", NULL};
+static const char *const layout[] = {
+    "strategy", "recompute",        "offload-optimizer", "offload-parameters", "devices",
+    "threads",  "samples-per-pass", "bucket-size",       "device-memory",      NULL};
 
 static ls_status set(json_t *object, const char *key, json_t *value, ls_error *error)
 {
@@ -143,6 +135,7 @@ static ls_status set_position(json_t *object, const ls_training_run *run, ls_err
     LS_TRY(set_integer(object, "steps_per_epoch", run->steps_per_epoch, error));
     LS_TRY(set_integer(object, "total_steps", run->total_steps, error));
     LS_TRY(set_integer(object, "samples_consumed", consumed(run, step), error));
+    LS_TRY(set_integer(object, "tokens_consumed", run->monitor.tokens, error));
     LS_TRY(set_integer(object, "skipped_steps", run->report.skipped_steps, error));
     LS_TRY(set(object, "seed", json_integer((json_int_t)run->used.seed), error));
     LS_TRY(set(object, "validation_done",
@@ -203,6 +196,10 @@ ls_status ls_trainer_record_read(const json_t *document, const char *path, ls_po
         ls_json_get_integer(&root, "step", LS_JSON_REQUIRED, 0, INT64_MAX, &position->step, error));
     LS_TRY(ls_json_get_integer(&root, "skipped_steps", LS_JSON_REQUIRED, 0, position->step,
                                &position->skipped_steps, error));
+    LS_TRY(ls_json_get_integer(&root, "samples_consumed", LS_JSON_REQUIRED, 0, INT64_MAX,
+                               &position->samples, error));
+    LS_TRY(ls_json_get_integer(&root, "tokens_consumed", LS_JSON_REQUIRED, 0, INT64_MAX,
+                               &position->tokens, error));
     LS_TRY(ls_json_get_number(&root, "seconds", LS_JSON_REQUIRED, 0, 1e300, &position->seconds,
                               error));
     LS_TRY(ls_json_get_bool(&root, "validation_done", LS_JSON_REQUIRED, &position->validation_done,

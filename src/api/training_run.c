@@ -1,13 +1,17 @@
 #include "api/training_run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/run_record.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
-enum { DEFAULT_MAX_LENGTH = 128 };
+enum {
+    DEFAULT_MAX_LENGTH = 128,
+    WRITING_BYTES = 2 << 20, /* buffers of a file, its digest, run.json */
+};
 
 static ls_status open_datasets(ls_training_run *run, ls_error *error)
 {
@@ -47,15 +51,24 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
         .training = {.config = &session->folder.config,
                      .classes = classes,
                      .training = true,
-                     .optimizer = {.beta1 = (float)options->adam_beta1,
+                     .optimizer = {.kind = strcmp(options->optimizer, "adam") == 0
+                                               ? LS_OPTIMIZER_ADAM
+                                               : LS_OPTIMIZER_ADAMW,
+                                   .beta1 = (float)options->adam_beta1,
                                    .beta2 = (float)options->adam_beta2,
                                    .epsilon = (float)options->adam_epsilon,
                                    .weight_decay = (float)options->weight_decay,
                                    .decay_all = options->weight_decay_all,
                                    .max_norm = (float)options->max_grad_norm},
                      .batch_size = batch_size,
+                     .strategy = session->strategy.name,
                      .ranks = (int)options->devices,
                      .bucket_bytes = options->bucket_size,
+                     .recompute = session->strategy.recompute,
+                     .offload = {.optimizer = ls_strategy_space(session->strategy.optimizer),
+                                 .parameters = ls_strategy_space(session->strategy.parameters),
+                                 .block_elements =
+                                     options->offload_block_size / (int64_t)sizeof(float)},
                      .leaf_size = options->leaf_size,
                      .longest_row = longest_row,
                      .audit = options->audit_every > 0,
@@ -97,6 +110,7 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
     LS_TRY(ls_parameters_check(&run->programs.training, weights_of(run), error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
+    ls_strategy_used(&run->used, &run->session.strategy);
     return LS_OK;
 }
 
@@ -109,6 +123,22 @@ static void plan_steps(ls_training_run *run)
     if (used->max_steps > 0) run->total_steps = used->max_steps;
     if (used->warmup_steps == 0)
         used->warmup_steps = (int64_t)ceil(used->warmup_ratio * (double)run->total_steps);
+    if (used->lr_scheduler_steps == 0) used->lr_scheduler_steps = run->total_steps;
+}
+
+static void report_offload(ls_training_run *run)
+{
+    const int64_t *planned = run->programs.training.plan.bytes;
+    ls_train_report *report = &run->report;
+    report->planned_host_bytes = planned[LS_PLAN_HOST_MEMORY];
+    report->planned_file_bytes = planned[LS_PLAN_FILE];
+    report->measured_host_bytes = ls_ranks_offloaded(run->ranks, LS_PLAN_HOST_MEMORY);
+    report->measured_file_bytes = ls_ranks_offloaded(run->ranks, LS_PLAN_FILE);
+    if (!ls_ranks_are_direct(run->ranks))
+        ls_session_message(&run->session,
+                           "--offload-path %s: no direct access to files there; they pass through "
+                           "the page cache, which is told to drop them",
+                           run->used.offload_path);
 }
 
 static ls_status make_ranks(ls_training_run *run, ls_error *error)
@@ -124,15 +154,21 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
                     .skipped = run->report.skipped_steps,
                     .schedule = {.peak = used->learning_rate,
                                  .warmup_steps = used->warmup_steps,
-                                 .total_steps = run->total_steps},
+                                 .total_steps = used->lr_scheduler_steps,
+                                 .warmup_least_rate = used->warmup_min_lr,
+                                 .warmup_least_ratio = used->warmup_min_ratio,
+                                 .cosine_least_ratio = used->cosine_min_ratio},
+                    .offload_folder = used->offload_path,
                     .beta1 = used->adam_beta1,
                     .beta2 = used->adam_beta2},
     };
     int64_t classes = ls_labels_count(run->session.labels);
     LS_TRY(ls_schedule_kind_of(&ranks.trainer.schedule.kind, used->lr_scheduler_type, error));
+    LS_TRY(ls_warmup_kind_of(&ranks.trainer.schedule.warmup, used->warmup_type, error));
     LS_TRY(ls_ranks_new(&run->ranks, &ranks, error));
     LS_TRY(ls_checkpoints_open(run, error));
     LS_TRY(LS_NEW(run->confusion, classes * classes, "confusion counts", error));
+    report_offload(run);
     run->report.planned_bytes = ls_run_programs_bytes(&run->programs);
     for (int i = 0; i < run->session.device_count; i++)
         if (run->session.devices[i]->allocated_bytes > run->report.measured_bytes)
@@ -140,9 +176,32 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
     return ls_session_label_names(&run->session, &run->label_names, error);
 }
 
+static ls_status open_monitor(ls_training_run *run, ls_error *error)
+{
+    int64_t tokens = (int64_t)ls_dataset_tokens(run->train) / (int64_t)ls_dataset_count(run->train);
+    ls_run_monitor_options options = {.options = run->session.options,
+                                      .programs = &run->programs,
+                                      .ranks = run->session.device_count,
+                                      .threads = ls_cpu_device_threads(run->session.device),
+                                      .total_steps = run->total_steps,
+                                      .step_tokens = tokens * run->used.batch_size};
+    if (options.options->profile || options.options->measure_peak)
+        ls_session_stage(&run->session, "measuring this machine's peak");
+    LS_TRY(ls_run_monitor_open(&run->monitor, &options, error));
+    run->monitor.samples = run->checkpoints.position.samples;
+    run->monitor.tokens = run->checkpoints.position.tokens;
+    run->monitor.skipped = run->checkpoints.position.skipped_steps;
+    run->monitor.keep = run->checkpoints.folder != NULL;
+    ls_ranks_trace(run->ranks, ls_profile_trace(run->monitor.profile));
+    if (*run->monitor.profile_notes)
+        ls_session_message(&run->session, "%s", run->monitor.profile_notes);
+    return LS_OK;
+}
+
 static ls_status load_weights(ls_training_run *run, ls_error *error)
 {
     ls_parameters_notes notes = {0};
+    ls_session_stage(&run->session, "loading the weights");
     ls_status status = ls_ranks_load(run->ranks, weights_of(run), run->used.seed, &notes, error);
     if (status == LS_OK && notes.initialised.length)
         ls_session_message(&run->session, "new weights, drawn from the seed: %s",
@@ -164,10 +223,12 @@ static ls_status start_reading(ls_training_run *run, ls_error *error)
         .seed = run->used.seed,
     };
     LS_TRY(ls_sampler_new(&run->sampler, &order, error));
-    ls_reader_options reading = {.dataset = run->train,
-                                 .sampler = run->sampler,
-                                 .epoch = run->report.steps / run->steps_per_epoch,
-                                 .batch = run->report.steps % run->steps_per_epoch};
+    ls_reader_options reading = {
+        .dataset = run->train,
+        .sampler = run->sampler,
+        .epoch = run->report.steps / run->steps_per_epoch,
+        .batch = run->report.steps % run->steps_per_epoch,
+        .track = ls_trace_track(ls_profile_trace(run->monitor.profile), 0, LS_TRACE_DATA)};
     return ls_reader_new(&run->reader, &reading, error);
 }
 
@@ -188,6 +249,7 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
     LS_TRY_GOTO(status, ls_checkpoints_match(run, error), fail);
     LS_TRY_GOTO(status, make_programs(run, error), fail);
     LS_TRY_GOTO(status, make_ranks(run, error), fail);
+    LS_TRY_GOTO(status, open_monitor(run, error), fail);
     LS_TRY_GOTO(status, load_weights(run, error), fail);
     LS_TRY_GOTO(status, start_reading(run, error), fail);
     return LS_OK;
@@ -196,29 +258,21 @@ fail:
     return status;
 }
 
-/* More than writing a model takes of memory for a while, over all: buffers, a digest's, texts. */
-enum { WRITING_BYTES = 2 << 20 };
-
-/* It is there now, so it will be there then: a step takes nothing. */
-static ls_status rehearse_writing(ls_error *error)
-{
-    void *bytes = NULL;
-    ls_status status = ls_new(&bytes, WRITING_BYTES, 1, "writing the model at the end", error);
-    ls_free(bytes);
-    return status;
-}
-
 /* In an order in which a full disk does not take a former run's model along. */
 ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources, ls_error *error)
 {
     const char *output = run->session.options->output;
     run->sources = sources;
-    LS_TRY(rehearse_writing(error));
+    run->reserve = ls_allocate_pages(WRITING_BYTES, false);
+    if (!run->reserve)
+        return ls_fail(error, LS_NO_MEMORY, "out of memory: %d bytes for writing the model",
+                       WRITING_BYTES);
+    LS_TRY(ls_run_monitor_start(&run->monitor, run->session.options, error));
     LS_TRY(ls_training_run_record(run, false, error));
     ls_status status = ls_output_clear(output, "run.json", error);
     if (status == LS_OK) status = ls_checkpoints_restore(run, error);
     if (status == LS_OK)
-        status = ls_metrics_open(&run->metrics, output, run->checkpoints.folder != NULL, error);
+        status = ls_run_monitor_start_metrics(&run->monitor, run->session.options, error);
     if (status == LS_OK)
         run->made_output = 0;
     else
@@ -226,13 +280,20 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
     return status;
 }
 
+void ls_training_run_release(ls_training_run *run)
+{
+    ls_free_pages(run->reserve, WRITING_BYTES);
+    run->reserve = NULL;
+}
+
 void ls_training_run_close(ls_training_run *run)
 {
+    ls_training_run_release(run);
     ls_checkpoints_close(run);
-    ls_metrics_free(run->metrics);
     ls_reader_free(run->reader);
     ls_sampler_free(run->sampler);
     ls_ranks_free(run->ranks);
+    ls_run_monitor_close(&run->monitor); /* after the threads that record */
     ls_run_programs_deinit(&run->programs);
     ls_free(run->confusion);
     ls_free(run->label_names);
@@ -249,7 +310,10 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
 {
     const ls_callbacks *callbacks = run->session.callbacks;
     ls_evaluation evaluation = {.confusion = run->confusion};
+    char stage[64];
     double start = ls_seconds();
+    snprintf(stage, sizeof stage, "evaluating the %s file", name);
+    ls_session_stage(&run->session, stage);
     LS_TRY(ls_ranks_evaluate(run->ranks, dataset, run->used.leaf_size, &evaluation, error));
     int32_t classes = ls_labels_count(run->session.labels);
     ls_evaluation_report report = {
@@ -266,7 +330,7 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
         .macro_f1 = ls_macro_f1(run->confusion, classes),
         .seconds = ls_seconds() - start,
     };
-    LS_TRY(ls_metrics_evaluation(run->metrics, &report, error));
+    LS_TRY(ls_run_monitor_evaluation(&run->monitor, &report, error));
     if (dataset == run->validation) ls_checkpoints_validated(run, &report);
     if (callbacks->evaluation) callbacks->evaluation(callbacks->context, &report);
     return LS_OK;
@@ -277,7 +341,7 @@ double ls_training_run_seconds(const ls_training_run *run)
     return run->seconds_before + run->report.seconds;
 }
 
-ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_error *error)
+ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *error)
 {
     char digest[LS_DIGEST_CHARACTERS], name[64];
     const char *isa = "", *best = ls_checkpoints_best_name(run, name);
@@ -285,6 +349,9 @@ ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_e
     LS_TRY(ls_instruction_set(&isa, error));
     size_t classes = (size_t)ls_labels_count(run->session.labels);
     const ls_train_report *report = &run->report;
+    ls_run_results results = {0};
+    if (finished)
+        LS_TRY(ls_run_results_make(&results, &run->monitor, &run->programs, report, error));
     const ls_run_fact facts[] = {
         {.key = "version", .kind = LS_RUN_TEXT, .text = ls_version()},
         {.key = "instruction_set", .kind = LS_RUN_TEXT, .text = isa},
@@ -301,6 +368,18 @@ ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_e
         {.key = "total_steps", .kind = LS_RUN_INTEGER, .integer = run->total_steps},
         {.key = "planned_bytes", .kind = LS_RUN_INTEGER, .integer = report->planned_bytes},
         {.key = "measured_bytes", .kind = LS_RUN_INTEGER, .integer = report->measured_bytes},
+        {.key = "planned_host_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->planned_host_bytes},
+        {.key = "measured_host_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->measured_host_bytes},
+        {.key = "planned_file_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->planned_file_bytes},
+        {.key = "measured_file_bytes",
+         .kind = LS_RUN_INTEGER,
+         .integer = report->measured_file_bytes},
         {.key = "resumed_step", .kind = LS_RUN_INTEGER, .integer = report->resumed_step},
         /* The following are known only at the end. */
         {.key = "skipped_steps", .kind = LS_RUN_INTEGER, .integer = report->skipped_steps},
@@ -311,8 +390,12 @@ ls_status ls_training_run_record(const ls_training_run *run, bool finished, ls_e
         {.key = "steps", .kind = LS_RUN_INTEGER, .integer = report->steps},
         {.key = "seconds", .kind = LS_RUN_NUMBER, .number = ls_training_run_seconds(run)},
         {.key = "weights_sha256", .kind = LS_RUN_TEXT, .text = report->weights_sha256},
+        {.key = "results", .kind = LS_RUN_OBJECT, .facts = results.facts, .count = results.count},
     };
     size_t count = sizeof facts / sizeof *facts;
-    return ls_run_record_write(run->session.options->output, run->session.options, &run->used,
-                               run->sources, facts, finished ? count : count - 6, error);
+    ls_status status =
+        ls_run_record_write(run->session.options->output, run->session.options, &run->used,
+                            run->sources, facts, finished ? count : count - 7, error);
+    ls_run_results_deinit(&results);
+    return status;
 }

@@ -3,12 +3,12 @@
 #define LS_API_TRAINING_RUN_H
 
 #include "api/checkpoints.h"
+#include "api/run_monitor.h"
 #include "api/session.h"
 #include "data/reader.h"
 #include "data/sampler.h"
 #include "engine/memory.h"
 #include "engine/ranks.h"
-#include "monitor/metrics.h"
 
 typedef struct ls_training_run {
     ls_session session;
@@ -23,10 +23,11 @@ typedef struct ls_training_run {
     int64_t *confusion;
     ls_sampler *sampler;
     ls_reader *reader; /* of the batches of all steps */
-    ls_metrics *metrics;
+    ls_run_monitor monitor;
     int64_t steps_per_epoch, total_steps;
     double seconds_before; /* of the steps before those of this process */
     ls_checkpoints checkpoints;
+    void *reserve; /* memory that writing the model will need, held while the steps run */
 } ls_training_run;
 
 /* Everything that can fail on bad input or for want of memory, before anything in the output folder
@@ -35,10 +36,13 @@ typedef struct ls_training_run {
 ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
                                const ls_callbacks *callbacks, unsigned command,
                                ls_error *error) LS_MUST_CHECK;
-/* Clear the output folder, open metrics.jsonl and write the first run.json. */
+/* Hold what writing the model will need, clear the output folder, open metrics.jsonl and the like
+ * and write the first run.json. */
 ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
                                 ls_error *error) LS_MUST_CHECK;
 void ls_training_run_close(ls_training_run *run);
+/* Give back the memory that was held for writing the model. */
+void ls_training_run_release(ls_training_run *run);
 
 /* The assembly options of a run on a model with `classes` on these files. Without training rows
  * they are taken to be as long as they may be; validation and test may be NULL. */
@@ -52,13 +56,13 @@ ls_status ls_training_check_leaves(const ls_run_memory_options *memory,
                                    ls_error *error) LS_MUST_CHECK;
 /* All steps, with an evaluation after each epoch and at the end. */
 ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
-/* Evaluate, report, and add a line to metrics.jsonl. */
+/* Evaluate, report, and tell the sinks. */
 ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *dataset,
                                    const char *name, double epoch, ls_error *error) LS_MUST_CHECK;
 /* Of all steps, those before a resumed one too. */
 double ls_training_run_seconds(const ls_training_run *run);
 /* Write run.json; with `finished` the results too. */
-ls_status ls_training_run_record(const ls_training_run *run, bool finished,
+ls_status ls_training_run_record(ls_training_run *run, bool finished,
                                  ls_error *error) LS_MUST_CHECK;
 
 #endif

@@ -219,17 +219,6 @@ ls_status ls_writer_finish(ls_writer *writer, ls_error *error)
     return status;
 }
 
-ls_status ls_file_publish(const char *temporary, const char *path, ls_error *error)
-{
-    char *folder = NULL;
-    LS_TRY(ls_copy_string(&folder, path, error));
-    ls_status status = LS_OK;
-    if (ls_call_rename(temporary, path) != 0) status = fail_errno(error, "rename into place", path);
-    if (status == LS_OK) status = sync_parent(folder, error);
-    ls_free(folder);
-    return status;
-}
-
 void ls_writer_abandon(ls_writer *writer)
 {
     if (writer->descriptor >= 0 && writer->open) close(writer->descriptor);

@@ -47,9 +47,6 @@ ls_status ls_writer_write(ls_writer *writer, const void *bytes, size_t count,
 ls_status ls_writer_finish(ls_writer *writer, ls_error *error) LS_MUST_CHECK;
 void ls_writer_abandon(ls_writer *writer); /* after finish, or twice: does nothing */
 
-/* Rename a file that was written and synced into its place, and sync the folder. */
-ls_status ls_file_publish(const char *temporary, const char *path, ls_error *error) LS_MUST_CHECK;
-
 /* Write a whole small file as above. */
 ls_status ls_file_write(const char *path, const void *bytes, size_t count,
                         ls_error *error) LS_MUST_CHECK;

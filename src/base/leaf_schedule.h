@@ -41,10 +41,26 @@ typedef struct ls_row_schedule {
 typedef struct ls_touched_rows {
     int32_t count;
     const int32_t *rows;
-    /* Data parallel: [count][roots] 1 where a leaf below the root (comm/tree.h) touches the row. A
+    /* Several ranks: [count][roots] 1 where a leaf below the root (comm/tree.h) touches the row. A
      * rank's partial sums of a row lie in its first slots, those roots that have none left out. */
     const uint8_t *present;
+    /* [count] 1 where the pass touches the row, on any rank; NULL: it touches all. */
+    const uint8_t *in_pass;
 } ls_touched_rows;
+
+/* Partial sums of several ranks, of one run of elements, added in the tree's order: source i is
+ * pushed on the stack that waits in the slots, then the two newest entries are added merges[i]
+ * times (older + newer). What is open at the end waits in the slots again: slot s of element e is
+ * slots[s * slot_stride + e]. Slots may be among the sources. */
+typedef struct ls_ordered_sum {
+    float *slots;
+    int64_t slot_stride;
+    int32_t depth; /* partial sums that wait in the slots */
+    int32_t count;
+    const float *const *sources; /* [count] */
+    const uint8_t *merges;       /* [count] */
+    int64_t elements;
+} ls_ordered_sum;
 
 /* Deepest stack that anyone holds: 2^38 leaves and one open chain of one rank, or the roots of
  * any range of 2^19 leaves. */

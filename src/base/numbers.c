@@ -13,7 +13,7 @@ static const char *decimal_point(void)
 
 const char *ls_number_print(char into[LS_NUMBER_BYTES], double value)
 {
-    if (value != value) return memcpy(into, "nan", sizeof "nan"); /* whatever its sign */
+    if (value != value) value = __builtin_nan(""); /* its sign says nothing */
     for (int precision = 15; precision <= 17; precision++) {
         snprintf(into, LS_NUMBER_BYTES, "%.*g", precision, value);
         if (strtod(into, NULL) == value) break;

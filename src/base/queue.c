@@ -56,7 +56,7 @@ ls_status ls_queue_new(ls_queue **out, int capacity, ls_queue_function function,
         }
         pthread_cond_destroy(&queue->changed);
         pthread_mutex_destroy(&queue->mutex);
-        status = ls_fail(error, LS_NO_MEMORY, "cannot start the communication thread");
+        status = ls_fail(error, LS_NO_MEMORY, "cannot start the thread of a queue");
     }
     ls_free(queue->items);
     ls_free(queue);
@@ -77,13 +77,23 @@ void ls_queue_free(ls_queue *queue)
     ls_free(queue);
 }
 
-void ls_queue_push(ls_queue *queue, const void *item)
+long ls_queue_push(ls_queue *queue, const void *item)
 {
     pthread_mutex_lock(&queue->mutex);
     while (queue->pushed - queue->done == queue->capacity)
         pthread_cond_wait(&queue->changed, &queue->mutex);
     queue->items[queue->pushed++ % queue->capacity] = item;
+    long number = queue->pushed;
     pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->mutex);
+    return number;
+}
+
+void ls_queue_wait_for(ls_queue *queue, long number)
+{
+    pthread_mutex_lock(&queue->mutex);
+    while (queue->done < number)
+        pthread_cond_wait(&queue->changed, &queue->mutex);
     pthread_mutex_unlock(&queue->mutex);
 }
 

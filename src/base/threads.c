@@ -10,7 +10,7 @@
 
 /* Workers spin this many polls for the next task before they sleep: about 20 microseconds, less
  * than a wake-up costs, and short enough to leave the core to others between steps. */
-enum { SPIN_POLLS = 2000, MOST_CORES = 1024 };
+enum { SPIN_POLLS = 2000 };
 
 typedef struct worker {
     struct ls_threads *threads;
@@ -46,22 +46,13 @@ void ls_float_mode_leave(uint32_t former)
     _mm_setcsr(former);
 }
 
-int ls_core_count(void)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-    int count = CPU_COUNT(&set);
-    return count > 0 ? count : 1;
-}
-
 ls_cores ls_cores_own(void)
 {
     ls_cores cores = {{0}};
     cpu_set_t set;
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
-    for (int core = 0; core < CPU_SETSIZE && core < MOST_CORES; core++)
+    for (int core = 0; core < CPU_SETSIZE && core < LS_MOST_CORES; core++)
         if (CPU_ISSET(core, &set)) cores.bits[core / 64] |= (uint64_t)1 << core % 64;
     return cores;
 }
@@ -71,27 +62,11 @@ static bool has_core(const ls_cores *cores, int core)
     return cores->bits[core / 64] >> core % 64 & 1;
 }
 
-ls_cores ls_cores_part(const ls_cores *all, int parts, int part)
-{
-    ls_cores some = {{0}};
-    int count = 0, index = 0;
-    for (int core = 0; core < MOST_CORES; core++)
-        count += has_core(all, core);
-    if (count < parts) return *all;
-    for (int core = 0; core < MOST_CORES; core++) {
-        if (!has_core(all, core)) continue;
-        if (index >= count * part / parts && index < count * (part + 1) / parts)
-            some.bits[core / 64] |= (uint64_t)1 << core % 64;
-        index++;
-    }
-    return some;
-}
-
 static void bind_thread(pthread_t thread, const ls_cores *cores)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
-    for (int core = 0; core < CPU_SETSIZE && core < MOST_CORES; core++)
+    for (int core = 0; core < CPU_SETSIZE && core < LS_MOST_CORES; core++)
         if (has_core(cores, core)) CPU_SET(core, &set);
     (void)pthread_setaffinity_np(thread, sizeof set, &set);
 }

@@ -22,16 +22,12 @@ int ls_threads_count(const ls_threads *threads);
 typedef void (*ls_part_function)(void *context, int64_t part, int thread);
 void ls_threads_run(ls_threads *threads, int64_t parts, ls_part_function function, void *context);
 
-/* Number of cores this process may run on (its affinity mask), at least 1. */
-int ls_core_count(void);
-
-/* Cores that a thread may run on. */
+/* Hardware threads, by the system's numbers, that a thread may run on. topology.h parts them. */
+enum { LS_MOST_CORES = 1024 };
 typedef struct ls_cores {
-    uint64_t bits[16]; /* bit i of word w: core 64 w + i */
+    uint64_t bits[LS_MOST_CORES / 64]; /* bit i of word w: number 64 w + i */
 } ls_cores;
-ls_cores ls_cores_own(void); /* of the calling thread */
-/* Group `part` of `parts` groups of neighbours; with fewer cores than parts, all of them. */
-ls_cores ls_cores_part(const ls_cores *all, int parts, int part);
+ls_cores ls_cores_own(void); /* of the calling thread: its affinity mask */
 /* Keep the calling thread, or the threads that a pool has started, on these cores. Where the system
  * refuses they stay where they are: only speed depends on it. */
 void ls_cores_bind(const ls_cores *cores);

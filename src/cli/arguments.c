@@ -83,6 +83,27 @@ static const char *next_path(const ls_invocation *invocation, const ls_command *
     return NULL;
 }
 
+/* Checked at once, so that what is wrong with the file is said before what is missing beside it. */
+static ls_status open_deepspeed(ls_invocation *invocation, const char *path, ls_error *error)
+{
+    if (invocation->deepspeed)
+        return ls_complain(error, LS_USAGE, "--deepspeed: one file is read, %s is another one",
+                           path);
+    return ls_deepspeed_open(&invocation->deepspeed, path, error);
+}
+
+static ls_status read_deepspeed(ls_invocation *invocation, const char *value, const char **next,
+                                ls_error *error)
+{
+    if (!value && *next && strncmp(*next, "--", 2) != 0) {
+        value = *next;
+        *next = NULL;
+    }
+    if (value && *value) return open_deepspeed(invocation, value, error);
+    return ls_complain(error, LS_USAGE,
+                       "--deepspeed needs a value: a DeepSpeed configuration file");
+}
+
 static ls_status read_word(ls_invocation *invocation, const ls_command *command, const char *word,
                            const char **next, ls_error *error)
 {
@@ -95,7 +116,12 @@ static ls_status read_word(ls_invocation *invocation, const ls_command *command,
         invocation->quiet = true;
         return LS_OK;
     }
+    if (strcmp(word, "--json") == 0 && command->is_config) {
+        invocation->json = true;
+        return LS_OK;
+    }
     if (strncmp(word, "--", 2) != 0) {
+        if (word[0] != '-' && command->is_config) return open_deepspeed(invocation, word, error);
         const char *free_path = word[0] != '-' ? next_path(invocation, command) : NULL;
         if (free_path) return set(invocation, free_path, word, error);
         return ls_complain(error, LS_USAGE, "%s: '%s' is not expected; for example: %s",
@@ -103,6 +129,8 @@ static ls_status read_word(ls_invocation *invocation, const ls_command *command,
     }
     const char *value = strchr(word, '=');
     read_name(name, word);
+    if (strcmp(name, "deepspeed") == 0 && command->takes_deepspeed)
+        return read_deepspeed(invocation, value ? value + 1 : NULL, next, error);
     return read_setting(invocation, command, name, value ? value + 1 : NULL, next, error);
 }
 
@@ -129,6 +157,9 @@ ls_status ls_arguments_parse(ls_invocation *invocation, const ls_command *comman
         status = read_word(invocation, command, words[i], &next, error);
         i += had_next && !next;
     }
+    if (status == LS_OK && !invocation->help && invocation->deepspeed)
+        status = ls_deepspeed_apply(invocation->deepspeed, &invocation->options,
+                                    invocation->sources, error);
     if (status == LS_OK && !invocation->help) status = check_needed(invocation, command, error);
     return status;
 }

@@ -5,9 +5,9 @@
 #include "cli/command.h"
 
 /* `words` are what follows the command's name; texts stay borrowed from it. Free
- * invocation->sources with ls_sources_free, also after a failure. `--flag value` and `--flag=value`
- * are the same, so are '-' and '_'; a setting that is a flag takes its value by '=' only. Missing
- * settings that the command needs are an error unless help was asked for. */
+ * invocation->sources and invocation->deepspeed, also after a failure. `--flag value` and
+ * `--flag=value` are the same, so are '-' and '_'; a setting that is a flag takes its value by '='
+ * only. Missing settings that the command needs are an error unless help was asked for. */
 ls_status ls_arguments_parse(ls_invocation *invocation, const ls_command *command, int count,
                              char **words, ls_error *error);
 

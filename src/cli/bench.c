@@ -36,6 +36,7 @@ const ls_command ls_command_bench_step = {
                "of op, its time, its share of the step, GFLOP/s, GB/s and the share of what the "
                "best matrix product reaches on the same cores.",
     .needed = {"model", "train"},
+    .takes_deepspeed = true,
     .run = bench_step,
 };
 

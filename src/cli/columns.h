@@ -18,7 +18,9 @@ int ls_columns_of(const char *text);
  * steer a terminal, and bytes that are not UTF-8, become '?'. Returns the columns used. */
 int ls_columns_fit(char *into, size_t bytes, const char *text, int columns);
 
-/* The terminal's width, asked anew each time, as it may change; 80 where there is none. */
+/* The terminal's width, asked anew each time, as it may change; 80 where there is none. Under
+ * `lockstep launch` standard error is a pipe that ends at a terminal: LOCKSTEP_TERMINAL_COLUMNS has
+ * that one's width, as it was at the start. */
 int ls_terminal_columns(int descriptor);
 /* A terminal on which a line can be redrawn. */
 bool ls_terminal_is_live(int descriptor);

@@ -10,8 +10,13 @@ enum { COLUMNS = 80, HELP_COLUMN = 28, LINE_BYTES = 512 };
 static const struct group {
     const char *first, *title;
 } groups[] = {
-    {"model", "Files"},         {"text-column", "Rows"}, {"epochs", "Length and sizes"},
-    {"learning-rate", "AdamW"}, {"on-nan", "Safety"},    {"strategy", "Devices"},
+    {"model", "Files"},
+    {"text-column", "Rows"},
+    {"epochs", "Length and sizes"},
+    {"optimizer", "Optimizer"},
+    {"on-nan", "Safety"},
+    {"strategy", "Devices"},
+    {"tensorboard", "Monitoring"},
     {"print", "Plan"},
 };
 
@@ -63,12 +68,15 @@ static const char *placeholder(const ls_setting *setting)
     case LS_SETTING_TEXT:
         break;
     }
+    if (strcmp(setting->name, "profile-steps") == 0) return " FIRST:LAST";
     if (*setting->fallback) return " NAME";
     if (ends_with(setting->name, "column")) return " COLUMN";
     if (strcmp(setting->name, "keep-best") == 0) return " METRIC";
-    bool folder = strcmp(setting->name, "model") == 0 || strcmp(setting->name, "output") == 0 ||
-                  strcmp(setting->name, "other") == 0 || strcmp(setting->name, "resume") == 0;
-    return folder ? " FOLDER" : " FILE";
+    static const char *const folders[] = {"model", "output", "tensorboard",
+                                          "csv",   "other",  "resume"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (strcmp(setting->name, folders[i]) == 0) return " FOLDER";
+    return " FILE";
 }
 
 static void print_flag(FILE *stream, const char *flag, const char *help)
@@ -133,7 +141,15 @@ void ls_help_print_command(FILE *stream, const ls_command *command)
     fprintf(stream, "\nUsage: lockstep %s %s\n\n", command->name, command->usage);
     print_paragraphs(stream, command->details);
     print_settings(stream, command);
+    if (command->own_flags) fputs("\nFlags:\n", stream);
+    for (const ls_own_flag *flag = command->own_flags; flag && flag->name; flag++)
+        print_flag(stream, flag->name, flag->help);
     fputs("\nAlso:\n", stream);
+    if (command->takes_deepspeed)
+        print_flag(stream, "--deepspeed FILE",
+                   "ds_config.json: the settings that it names, where no flag says them "
+                   "(lockstep config FILE shows what comes of it)");
+    if (command->is_config) print_flag(stream, "--json", "the same as a JSON object");
     if (command->can_be_quiet)
         print_flag(stream, "--quiet", "no progress; results and errors only");
     print_flag(stream, "--help", "this text");
@@ -155,7 +171,8 @@ void ls_help_print_all(FILE *stream, const ls_command *const *commands, size_t c
     print_wrapped(
         stream,
         "Exit status: 0 done; 1 bad input or a failed run; 2 a wrong command line or "
-        "something that is not supported; 5 stopped at a loss, gradient or weight that is "
+        "something that is not supported; 4 a process or host was lost; 5 stopped at a loss, "
+        "gradient or weight that is "
         "not finite; 6 verify or an audit found a difference; 75 stopped by a signal, with "
         "the model and a checkpoint written.",
         0, 0);

@@ -5,30 +5,46 @@
 #include <string.h>
 
 #include "cli/arguments.h"
+#include "cli/columns.h"
 #include "cli/exit_status.h"
 #include "cli/help.h"
 
 static const ls_command *const commands[] = {
     &ls_command_train,    &ls_command_evaluate, &ls_command_predict,    &ls_command_inspect,
     &ls_command_tokenize, &ls_command_plan,     &ls_command_bench_step, &ls_command_bench_gemm,
-    &ls_command_verify,   &ls_command_audit,
+    &ls_command_config,   &ls_command_launch,   &ls_command_verify,     &ls_command_audit,
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+
+/* What a DeepSpeed file changes is said before the run. */
+static void print_notes(const ls_invocation *invocation)
+{
+    if (!invocation->deepspeed || invocation->quiet) return;
+    for (size_t i = 0; ls_deepspeed_note(invocation->deepspeed, i); i++) {
+        char line[1024];
+        ls_columns_fit(line, sizeof line, ls_deepspeed_note(invocation->deepspeed, i), LS_NO_LIMIT);
+        fprintf(stderr, "%s\n", line);
+    }
+}
 
 static int run_command(const ls_command *command, int count, char **words)
 {
     ls_invocation invocation;
     ls_error error;
     int result = LS_EXIT_DONE;
+    if (command->run_words) return command->run_words(count, words);
     ls_status status = ls_arguments_parse(&invocation, command, count, words, &error);
     if (status != LS_OK)
         result = ls_exit_report(status, &error);
     else if (invocation.help)
         ls_help_print_command(stdout, command);
-    else
+    else {
+        if (!command->is_config) print_notes(&invocation);
         result = command->run(&invocation);
+    }
     ls_sources_free(invocation.sources);
+    ls_deepspeed_free(invocation.deepspeed);
     return result;
 }
 
@@ -61,12 +77,16 @@ static int run(int count, char **words)
         int matched = matched_words(commands[i], count - 1, words + 1);
         if (matched) return run_command(commands[i], count - 1 - matched, words + 1 + matched);
     }
+    /* No command for people: launch starts it. */
+    if (matched_words(&ls_command_launch_rank, count - 1, words + 1))
+        return run_command(&ls_command_launch_rank, count - 2, words + 2);
     ls_error error;
     return ls_exit_report(
-        ls_complain(&error, LS_USAGE,
-                    "no command '%s': there are train, evaluate, predict, inspect, tokenize, "
-                    "plan, verify, audit, bench step and bench gemm (lockstep --help)",
-                    words[1]),
+        ls_complain(
+            &error, LS_USAGE,
+            "no command '%s': there are train, evaluate, predict, inspect, tokenize, "
+            "plan, verify, audit, config, bench step, bench gemm and launch (lockstep --help)",
+            words[1]),
         &error);
 }
 

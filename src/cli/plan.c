@@ -24,5 +24,6 @@ const ls_command ls_command_plan = {
         "allocating any of it. Takes the flags of train: put plan in its place. With --train "
         "the plan is that of the longest row, without it of rows of --max-length tokens.",
     .needed = {"model"},
+    .takes_deepspeed = true,
     .run = plan,
 };

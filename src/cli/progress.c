@@ -80,6 +80,16 @@ static void show_stage(void *context, const char *what, int64_t done, int64_t to
     }
 }
 
+/* A plain line. */
+static bool is_due(ls_progress *progress, const ls_step_report *report)
+{
+    if (progress->log_every) return report->step % progress->log_every == 0;
+    int part = ls_progress_percent(report->step, report->total_steps) / 5;
+    if (part == progress->last_part) return false;
+    progress->last_part = part;
+    return true;
+}
+
 static void show_step(void *context, const ls_step_report *report)
 {
     ls_progress *progress = context;
@@ -91,14 +101,18 @@ static void show_step(void *context, const ls_step_report *report)
         (progress->speed > 0 ? 0.1 : 1) * (report->tokens_per_second - progress->speed);
     smooth.tokens_per_second = progress->speed;
     progress->stage[0] = '\0';
+    if (progress->mode == LS_PROGRESS_NONE) return;
+    bool due = is_due(progress, report) || last;
+    if (due && progress->breakdown) {
+        ls_progress_clear(progress);
+        ls_progress_breakdown_line(line, sizeof line, report);
+        print_plain(progress, line);
+    }
     if (progress->mode == LS_PROGRESS_LIVE) {
         if (!last && now() - progress->last < live_seconds) return;
         ls_progress_live_line(line, sizeof line, live_columns(), &smooth);
         redraw(progress, line);
-    } else if (progress->mode == LS_PROGRESS_PLAIN) {
-        int part = ls_progress_percent(report->step, report->total_steps) / 5;
-        if (!last && part == progress->last_part) return;
-        progress->last_part = part;
+    } else if (due) {
         ls_progress_plain_line(line, sizeof line, &smooth);
         print_plain(progress, line);
     }

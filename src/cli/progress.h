@@ -17,12 +17,14 @@ typedef enum ls_progress_mode {
 
 typedef struct ls_progress {
     ls_progress_mode mode;
-    bool shown;      /* a live line stands on the terminal */
-    double last;     /* when something was last shown, seconds */
-    int last_part;   /* twentieth of the run that a plain line was last printed for */
-    char stage[256]; /* the stage that a plain line was last printed for */
-    double speed;    /* tokens a second, smoothed: lengths differ from step to step */
-    int64_t tokens;  /* so far */
+    bool shown;        /* a live line stands on the terminal */
+    double last;       /* when something was last shown, seconds */
+    bool breakdown;    /* of a step's time, as often as plain lines */
+    int64_t log_every; /* steps between plain lines; 0: a line a twentieth of the run */
+    int last_part;     /* twentieth of the run that a plain line was last printed for */
+    char stage[256];   /* the stage that a plain line was last printed for */
+    double speed;      /* tokens a second, smoothed: lengths differ from step to step */
+    int64_t tokens;    /* so far */
 } ls_progress;
 
 void ls_progress_init(ls_progress *progress, bool quiet);

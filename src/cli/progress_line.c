@@ -10,7 +10,7 @@
 enum { PART_BYTES = 64, SMALLEST_BAR = 6, LARGEST_BAR = 32 };
 
 /* In the order of the line. */
-enum { STEP, LOSS, RATE, NORM, SPEED, LEFT, PARTS };
+enum { STEP, LOSS, RATE, NORM, SPEED, LEFT, MEMORY, PARTS };
 
 int ls_progress_percent(int64_t done, int64_t total)
 {
@@ -32,6 +32,8 @@ static void write_parts(char part[PARTS][PART_BYTES], const ls_step_report *repo
     snprintf(part[SPEED], PART_BYTES, "%s tok/s",
              ls_format_count(number, speed > 0 && speed < 1e15 ? (int64_t)speed : 0));
     snprintf(part[LEFT], PART_BYTES, "%s left", ls_format_duration(number, report->seconds_left));
+    snprintf(part[MEMORY], PART_BYTES, "%s a device",
+             ls_format_bytes(number, report->device_bytes));
 }
 
 /* "[=====>    ]" of `width` columns. */
@@ -51,18 +53,19 @@ static void draw_bar(char *into, int width, const ls_step_report *report)
 void ls_progress_live_line(char *into, size_t bytes, int columns, const ls_step_report *report)
 {
     /* Least wanted first; the step itself always stays. */
-    static const int dropped[] = {NORM, RATE, SPEED, LEFT, LOSS};
+    static const int dropped[] = {MEMORY, NORM, RATE, SPEED, LEFT, LOSS};
     char part[PARTS][PART_BYTES], line[512], bar[LARGEST_BAR + 1];
-    bool kept[PARTS] = {true, true, true, true, true, true};
+    bool kept[PARTS] = {true, true, true, true, true, true, report->device_bytes > 0};
     int used = 0, bar_columns = 0;
     size_t at = 0;
     write_parts(part, report);
     for (int i = 0; i < PARTS; i++)
-        used += (int)strlen(part[i]) + (i ? 2 : 0);
+        if (kept[i]) used += (int)strlen(part[i]) + (i ? 2 : 0);
     for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++) {
         if (used + SMALLEST_BAR + 1 <= columns) break;
         /* The bar is worth less than the loss and the time left. */
-        if (i >= 3 && used <= columns) break;
+        if (i >= 4 && used <= columns) break;
+        if (!kept[dropped[i]]) continue;
         kept[dropped[i]] = false;
         used -= (int)strlen(part[dropped[i]]) + 2;
     }
@@ -89,6 +92,16 @@ void ls_progress_plain_line(char *into, size_t bytes, const ls_step_report *repo
              report->learning_rate, report->gradient_norm,
              ls_format_count(speed, tokens > 0 && tokens < 1e15 ? (int64_t)tokens : 0),
              ls_format_duration(left, report->seconds_left));
+}
+
+void ls_progress_breakdown_line(char *into, size_t bytes, const ls_step_report *report)
+{
+    snprintf(into, bytes,
+             "step %lld/%lld  data %.2f ms  forward %.2f ms  backward %.2f ms  exchange %.2f ms  "
+             "optimizer %.2f ms",
+             (long long)report->step, (long long)report->total_steps, 1e3 * report->data_seconds,
+             1e3 * report->forward_seconds, 1e3 * report->backward_seconds,
+             1e3 * report->exchange_seconds, 1e3 * report->optimizer_seconds);
 }
 
 void ls_progress_stage_line(char *into, size_t bytes, int columns, const char *what, int64_t done,

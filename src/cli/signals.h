@@ -1,4 +1,5 @@
-/* SIGINT and SIGTERM: the first asks the run to stop after its step, a second ends it at once. */
+/* SIGINT, SIGTERM and SIGUSR1, which mpirun passes on: the first asks the run to stop after its
+ * step, a second ends it at once. */
 #ifndef LS_CLI_SIGNALS_H
 #define LS_CLI_SIGNALS_H
 

@@ -37,6 +37,8 @@ static int train(const ls_invocation *invocation)
     ls_train_report report = {0};
     ls_error error;
     ls_progress_init(&progress, invocation->quiet);
+    progress.breakdown = invocation->options.wall_clock_breakdown;
+    progress.log_every = invocation->options.log_every;
     ls_callbacks callbacks = ls_progress_callbacks(&progress);
     callbacks.should_stop = ls_signals_stop_requested;
     ls_signals_install();
@@ -58,10 +60,12 @@ const ls_command ls_command_train = {
     .example = "lockstep train --model all-MiniLM-L6-v2 --train train.tsv --output trained",
     .details =
         "Writes a model folder that Transformers loads, with metrics.jsonl (a line a step and "
-        "an evaluation) and run.json (every setting and where it came from). An interrupt "
+        "an evaluation), run.json (every setting and where it came from, and what the run came to) "
+        "and, with --profile, a trace and a summary of some steps in profile/. An interrupt "
         "(Ctrl-C) ends the run after its step and writes the model; a second one ends it at "
         "once.",
     .needed = {"model", "train", "output"},
     .can_be_quiet = true,
+    .takes_deepspeed = true,
     .run = train,
 };

@@ -22,9 +22,16 @@ int ls_tree_push(ls_tree_stack *stack, ls_tree_range range, int64_t leaf, int64_
     return merges;
 }
 
+ls_tree_range ls_tree_share(ls_tree_range all, int ranks, int rank)
+{
+    int64_t leaves = all.end - all.begin;
+    return (ls_tree_range){all.begin + rank * leaves / ranks,
+                           all.begin + (rank + 1) * leaves / ranks, all.total};
+}
+
 ls_tree_range ls_tree_rank_range(int64_t total, int ranks, int rank)
 {
-    return (ls_tree_range){rank * total / ranks, (rank + 1) * total / ranks, total};
+    return ls_tree_share((ls_tree_range){0, total, total}, ranks, rank);
 }
 
 /* End of the real leaves below the node of `size` leaves that starts at `first`. */
@@ -33,11 +40,12 @@ static int64_t node_end(int64_t first, int64_t size, int64_t total)
     return first + size < total ? first + size : total;
 }
 
-int ls_tree_roots(int64_t total, int ranks, ls_tree_root *roots, int capacity)
+int ls_tree_roots(ls_tree_range all, int ranks, ls_tree_root *roots, int capacity)
 {
+    int64_t total = all.total;
     int count = 0;
     for (int rank = 0; rank < ranks; rank++) {
-        ls_tree_range range = ls_tree_rank_range(total, ranks, rank);
+        ls_tree_range range = ls_tree_share(all, ranks, rank);
         int slot = 0;
         for (int64_t first = range.begin; first < range.end;) {
             int64_t size = 1;

@@ -31,8 +31,10 @@ int ls_tree_join_level(ls_tree_range range, int64_t a, int64_t b);
  * Returns how many times the two newest entries are now added (older + newer). */
 int ls_tree_push(ls_tree_stack *stack, ls_tree_range range, int64_t leaf, int64_t next);
 
-/* The leaves of `rank`, one of `ranks`, of a batch of `total` leaves: consecutive, nearly as many
- * on each; none where there are fewer leaves than ranks. */
+/* The leaves of `rank`, one of `ranks`, of those in `all` (a batch's, or those of one pass of all
+ * ranks): consecutive, nearly as many on each; none where there are fewer leaves than ranks. */
+ls_tree_range ls_tree_share(ls_tree_range all, int ranks, int rank);
+/* The same of a whole batch of `total` leaves. */
 ls_tree_range ls_tree_rank_range(int64_t total, int ranks, int rank);
 
 /* A partial sum that a rank cannot join further: the largest node that holds only its leaves. */
@@ -41,14 +43,16 @@ typedef struct ls_tree_root {
     int64_t first, last; /* leaves */
 } ls_tree_root;
 
-/* The roots of all ranks in the order of their leaves, into `roots`; more than `capacity` of them
- * are not written. Returns their number. */
-int ls_tree_roots(int64_t total, int ranks, ls_tree_root *roots, int capacity);
+/* The roots of all ranks of the leaves in `all`, in the order of their leaves, into `roots`; more
+ * than `capacity` of them are not written. Returns their number. */
+int ls_tree_roots(ls_tree_range all, int ranks, ls_tree_root *roots, int capacity);
 
-/* The roots of a step's batch, as an exchange reads them. */
+/* The roots of a step's batch, as an exchange reads them: it adds those of its pass, [begin, end),
+ * to what former passes have left open. Slots count from 0 in each pass of a rank. */
 typedef struct ls_step_roots {
     int32_t count;
     const ls_tree_root *roots;
+    int32_t begin, end;
 } ls_step_roots;
 
 /* Slots that a gradient needs where passes of `samples_per_pass` samples run over the range:

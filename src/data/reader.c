@@ -57,9 +57,13 @@ static void *read_ahead(void *argument)
     for (int64_t number = 0; status == LS_OK; number++) {
         int32_t count = 0;
         if ((options->epochs && epoch >= options->epochs) || !wait_for_buffer(reader)) break;
+        ls_span span = {.name = "read batch", .begin = ls_seconds(), .op = LS_TRACE_NO_OP};
         ls_sampler_batch(options->sampler, epoch, batch, reader->rows, &count);
         status = ls_dataset_read_rows(options->dataset, reader->rows, count,
                                       reader->buffers[number % READER_BUFFERS], &error);
+        span.end = ls_seconds();
+        span.samples = count;
+        ls_track_add(options->track, &span);
         if (status != LS_OK) break;
         step(reader, &epoch, &batch);
         pthread_mutex_lock(&reader->mutex);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "base/trace.h"
 #include "data/batch.h"
 #include "data/dataset.h"
 #include "data/sampler.h"
@@ -16,6 +17,7 @@ typedef struct ls_reader_options {
     int64_t epoch;       /* position of the first batch: epoch from 0 ... */
     int64_t batch;       /* ... and index in it, 0 .. batches in an epoch (that is: the next) */
     int64_t epochs;      /* the first epoch that is not read; 0: no end */
+    ls_track *track;     /* where the thread records what it reads; NULL: nowhere */
 } ls_reader_options;
 
 typedef struct ls_reader ls_reader;

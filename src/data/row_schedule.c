@@ -112,23 +112,25 @@ static void number_rows(ls_row_scheduler *scheduler, int64_t tokens, const int32
     scheduler->touched_count = count;
 }
 
-void ls_row_scheduler_start(ls_row_scheduler *scheduler, ls_tree_range range, int64_t tokens,
-                            const int32_t *table_row, const int32_t *leaf, int64_t own_begin,
-                            int64_t own_end)
+void ls_row_scheduler_start(ls_row_scheduler *scheduler, int64_t tokens, const int32_t *table_row,
+                            const int32_t *leaf)
 {
-    scheduler->range = range;
-    scheduler->pass_begin = (int32_t)own_begin;
     scheduler->token_count = tokens;
     number_rows(scheduler, tokens, table_row);
-
-    int32_t rows = scheduler->touched_count, *begin = scheduler->begin, *cursor = scheduler->cursor;
     if (tokens) memcpy(scheduler->leaf, leaf, (size_t)tokens * sizeof *leaf);
+    for (int64_t token = 0; token < tokens; token++)
+        scheduler->gradient_row[token] = scheduler->index_of[table_row[token]];
+}
+
+void ls_row_scheduler_own(ls_row_scheduler *scheduler, ls_tree_range range, int64_t own_begin,
+                          int64_t own_end)
+{
+    int32_t rows = scheduler->touched_count, *begin = scheduler->begin, *cursor = scheduler->cursor;
+    scheduler->range = range;
+    scheduler->pass_begin = (int32_t)own_begin;
     memset(begin, 0, ((size_t)rows + 1) * sizeof *begin);
-    for (int64_t token = 0; token < tokens; token++) {
-        int32_t row = scheduler->index_of[table_row[token]];
-        scheduler->gradient_row[token] = row;
-        begin[row + 1] += token >= own_begin && token < own_end;
-    }
+    for (int64_t token = own_begin; token < own_end; token++)
+        begin[scheduler->gradient_row[token] + 1]++;
     for (int32_t row = 0; row < rows; row++) {
         begin[row + 1] += begin[row];
         cursor[row] = begin[row];
@@ -156,6 +158,19 @@ void ls_row_scheduler_presence(const ls_row_scheduler *scheduler, const int32_t 
         int64_t row = scheduler->gradient_row[token];
         present[row * roots + root_of_leaf[scheduler->leaf[token]]] = 1;
     }
+}
+
+const int32_t *ls_row_scheduler_rows(const ls_row_scheduler *scheduler)
+{
+    return scheduler->gradient_row;
+}
+
+void ls_row_scheduler_in_pass(const ls_row_scheduler *scheduler, int64_t begin, int64_t end,
+                              uint8_t *in_pass)
+{
+    memset(in_pass, 0, (size_t)scheduler->touched_count);
+    for (int64_t token = begin; token < end; token++)
+        in_pass[scheduler->gradient_row[token]] = 1;
 }
 
 /* What the pass has so far. */

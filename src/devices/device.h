@@ -6,6 +6,8 @@
 #ifndef LS_DEVICES_DEVICE_H
 #define LS_DEVICES_DEVICE_H
 
+#include "base/leaf_schedule.h"
+#include "program/layout.h"
 #include "program/program.h"
 
 typedef struct ls_device ls_device;
@@ -13,6 +15,10 @@ typedef struct ls_device ls_device;
 typedef struct ls_operand {
     const ls_value *value; /* NULL: left out */
     void *data;            /* device address, or host address of a host value */
+    /* The element at `data`: 0, or the first that the rank owns, where it holds no others. (Of a
+     * row-sparse gradient: the element of its table; `data` is the first touched row that ends
+     * behind it.) */
+    int64_t first;
 } ls_operand;
 
 /* One op made ready to run. Lives as long as the executor that made it. */
@@ -20,6 +26,7 @@ typedef struct ls_op_call {
     const ls_op *op;
     const ls_extents *extents; /* of the pass that runs */
     ls_operand inputs[LS_MAX_INPUTS], outputs[LS_MAX_OUTPUTS];
+    ls_range owned; /* ops with attributes.owned: the elements of their parameter to work on */
 } ls_op_call;
 
 typedef void (*ls_device_function)(ls_device *device, const ls_op_call *call);
@@ -32,8 +39,8 @@ typedef struct ls_device_limits {
 typedef struct ls_device_operations {
     const char *name;
     void (*free)(ls_device *device);
-    /* Bytes on the device, 64-byte aligned and zeroed; LS_NO_MEMORY with the budget in its text
-     * when they are not to be had. `dense`: most of them will be used in every step. */
+    /* Bytes on the device, zeroed, at the beginning of a page; LS_NO_MEMORY with the budget in its
+     * text when they are not to be had. `dense`: most of them will be used in every step. */
     ls_status (*allocate)(ls_device *device, int64_t bytes, bool dense, const char *what,
                           void **out, ls_error *error);
     void (*release)(ls_device *device, void *pointer);
@@ -43,12 +50,12 @@ typedef struct ls_device_operations {
                                  ls_error *error);
     /* NULL: the device cannot run this kind of op. */
     ls_device_function (*function)(const ls_device *device, ls_op_kind kind);
+    /* Also on another thread than the compute queue's, with memory that no op there uses. */
     void (*upload)(ls_device *device, void *to, const void *from, int64_t bytes);
     void (*download)(ls_device *device, void *to, const void *from, int64_t bytes);
-    /* Partial sums of ranks, in place or in reach of the device, added in the tree's order (see
-     * ordered_sum in kernels.h). On the caller's thread, beside what the compute queue does. */
-    void (*ordered_sum)(ls_device *device, float *to, const float *const *sources,
-                        const uint8_t *merges, int32_t count, int64_t elements);
+    /* Partial sums of ranks, in place or in reach of the device. On the caller's thread, beside
+     * what the compute queue does. */
+    void (*ordered_sum)(ls_device *device, const ls_ordered_sum *sum);
     void (*wait)(ls_device *device); /* until all that was enqueued is done */
 } ls_device_operations;
 

@@ -1,10 +1,11 @@
 #include "engine/assembly.h"
 
+#include <string.h>
+
 #include "comm/tree.h"
 #include "engine/audit.h"
 #include "engine/state.h"
 #include "ops/registry.h"
-#include "strategies/strategy.h"
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -21,47 +22,164 @@ static int64_t largest_share(const ls_assembly_options *options, int ranks)
     return least(share, options->batch_size);
 }
 
+/* The one place that knows what a strategy's name means. */
+static ls_status find_sharding(ls_assembly *assembly, const ls_assembly_options *options,
+                               ls_error *error)
+{
+    static const struct {
+        const char *name;
+        ls_sharding shard;
+    } strategies[] = {
+        {"single", {0}},
+        {"ddp", {0}},
+        {"zero1", {.optimizer_state = true}},
+        {"zero2", {.optimizer_state = true, .gradients = true}},
+        {"zero3", {.optimizer_state = true, .gradients = true, .parameters = true}},
+    };
+    size_t count = sizeof strategies / sizeof *strategies, i = 0;
+    while (options->strategy && i < count && strcmp(options->strategy, strategies[i].name) != 0)
+        i++;
+    if (i == count)
+        return ls_fail(error, LS_UNSUPPORTED, "--strategy %s is not built", options->strategy);
+    ls_sharding shard = strategies[i].shard;
+    /* A program that trains nothing has parameters only, and no other reason for several ranks. */
+    if (!options->training) shard.optimizer_state = shard.gradients = false;
+    bool together = options->training || shard.parameters;
+    assembly->ranks = together && options->ranks > 1 ? options->ranks : 1;
+    /* One rank owns everything: there is nothing to divide, unless its part lies elsewhere. */
+    if (assembly->ranks > 1 || options->offload.parameters != LS_SPACE_DEVICE)
+        assembly->shard = shard;
+    assembly->collective = assembly->ranks > 1 || assembly->shard.parameters;
+    return LS_OK;
+}
+
+static void at_least(int32_t *most, int32_t count)
+{
+    if (count > *most) *most = count;
+}
+
+/* What a batch asks for: slots of a rank's partial sums, roots that are added at once, and sums
+ * that an owner keeps between passes. */
+typedef struct tree_sizes {
+    int32_t slots, roots, open;
+} tree_sizes;
+
+/* Every rank keeps its own sums until the end of a step of `total` leaves. */
+static void size_apart(tree_sizes *sizes, const ls_assembly *assembly,
+                       const ls_assembly_options *options, int64_t total)
+{
+    int64_t samples = least(total * options->leaf_size, options->batch_size);
+    for (int rank = 0; rank < assembly->ranks; rank++) {
+        ls_tree_range range = ls_tree_rank_range(total, assembly->ranks, rank);
+        at_least(&sizes->slots,
+                 ls_tree_slots(range, samples, options->leaf_size, assembly->samples_per_pass));
+    }
+    ls_tree_range all = {0, total, total};
+    at_least(&sizes->roots, ls_tree_roots(all, assembly->ranks, NULL, 0));
+}
+
+/* Passes of all ranks, each of whole leaves, are added one by one. In a short batch only the last
+ * one is another. */
+static void size_together(tree_sizes *sizes, const ls_assembly *assembly, int64_t pass,
+                          int64_t total, bool full)
+{
+    ls_tree_range whole = {0, total, total};
+    for (int64_t begin = full ? 0 : (total - 1) / pass * pass; begin < total; begin += pass) {
+        ls_tree_range all = {begin, least(begin + pass, total), total};
+        for (int rank = 0; rank < assembly->ranks; rank++) {
+            ls_tree_range share = ls_tree_share(all, assembly->ranks, rank);
+            int64_t leaves = share.end - share.begin;
+            if (leaves) at_least(&sizes->slots, ls_tree_slots(share, total, 1, leaves));
+        }
+        at_least(&sizes->roots, ls_tree_roots(all, assembly->ranks, NULL, 0));
+    }
+    at_least(&sizes->open, ls_tree_slots(whole, total, 1, pass));
+}
+
 /* Slots and roots for batches of every size up to the largest: a short one is cut otherwise. */
-static void size_gradients(ls_assembly *assembly, const ls_assembly_options *options)
+static tree_sizes size_gradients(ls_assembly *assembly, const ls_assembly_options *options)
 {
     int64_t leaves = (options->batch_size + options->leaf_size - 1) / options->leaf_size;
-    int32_t slots = 1;
-    for (int64_t total = assembly->ranks > 1 ? 1 : leaves; total <= leaves; total++) {
-        int64_t samples = least(total * options->leaf_size, options->batch_size);
-        for (int rank = 0; rank < assembly->ranks; rank++) {
-            ls_tree_range range = ls_tree_rank_range(total, assembly->ranks, rank);
-            int needed =
-                ls_tree_slots(range, samples, options->leaf_size, assembly->samples_per_pass);
-            if (needed > slots) slots = needed;
-        }
-        int roots = ls_tree_roots(total, assembly->ranks, NULL, 0);
-        if (roots > assembly->root_capacity) assembly->root_capacity = roots;
+    int64_t pass =
+        assembly->shard.gradients ? ls_assembly_pass_leaves(assembly, options->leaf_size) : leaves;
+    tree_sizes sizes = {1, 1, 1};
+    for (int64_t total = assembly->collective ? 1 : leaves; total <= leaves; total++)
+        if (assembly->shard.gradients)
+            size_together(&sizes, assembly, pass, total, total == leaves);
+        else
+            size_apart(&sizes, assembly, options, total);
+    assembly->root_capacity = sizes.roots * (int32_t)((leaves + pass - 1) / pass);
+    assembly->program->gradient_slots = sizes.slots;
+    return sizes;
+}
+
+static ls_touched_capacity touched_capacity(const ls_assembly *assembly,
+                                            const ls_assembly_options *options)
+{
+    const ls_model_config *config = options->config;
+    return (ls_touched_capacity){.word = least(config->vocab_size, assembly->step_token_capacity),
+                                 .position = least(config->max_positions, options->longest_row),
+                                 .type = config->type_vocab_size};
+}
+
+static ls_status spread(ls_assembly *assembly, const ls_assembly_options *options, int32_t open,
+                        ls_error *error)
+{
+    int64_t bucket = options->bucket_bytes, first = least(bucket, FIRST_BUCKET_BYTES);
+    if (!assembly->collective) return LS_OK;
+    if (assembly->shard.optimizer_state || assembly->shard.parameters) {
+        ls_zero_options zero = {.shard = assembly->shard,
+                                .ranks = assembly->ranks,
+                                .bucket_bytes = bucket,
+                                .first_bucket_bytes = first,
+                                .root_slots = open,
+                                .inputs = &assembly->model.inputs,
+                                .loss = &assembly->model.results.loss};
+        return ls_zero(assembly->program, &zero, error);
     }
-    assembly->program->gradient_slots = slots;
+    ls_data_parallel_options strategy = {.bucket_bytes = bucket,
+                                         .first_bucket_bytes = first,
+                                         .roots = assembly->model.inputs.roots,
+                                         .loss = assembly->model.results.loss};
+    return ls_data_parallel(assembly->program, &strategy, error);
+}
+
+static ls_status offload(ls_assembly *assembly, const ls_assembly_options *options, ls_error *error)
+{
+    ls_offload_options wanted = options->offload;
+    /* A program without an update has parameters only. */
+    if (!options->training) wanted.optimizer = LS_SPACE_DEVICE;
+    if (!assembly->shard.parameters) wanted.parameters = LS_SPACE_DEVICE;
+    if (wanted.optimizer == LS_SPACE_DEVICE && wanted.parameters == LS_SPACE_DEVICE) return LS_OK;
+    return ls_offload_state(assembly->program, &wanted, error);
 }
 
 static ls_status build_training(ls_assembly *assembly, const ls_assembly_options *options,
                                 ls_error *error)
 {
     ls_program *program = assembly->program;
-    size_gradients(assembly, options);
-    const ls_model_config *config = options->config;
-    ls_model_options model = {
-        .classes = options->classes,
-        .touched = {.word = least(config->vocab_size, assembly->step_token_capacity),
-                    .position = least(config->max_positions, options->longest_row),
-                    .type = config->type_vocab_size}};
-    LS_TRY(ls_model_build(program, &assembly->model, config, &model, error));
+    tree_sizes sizes = size_gradients(assembly, options);
+    ls_model_options model = {.classes = options->classes,
+                              .touched = touched_capacity(assembly, options)};
+    LS_TRY(ls_model_build(program, &assembly->model, options->config, &model, error));
     LS_TRY(ls_program_differentiate(program, assembly->model.inputs.schedules, error));
+    /* Unit 0 is the embeddings, then come the layers. */
+    ls_recompute_options recompute = {options->recompute, 1, 1 + (int)options->config->layers};
+    if (recompute.what != LS_RECOMPUTE_NONE) LS_TRY(ls_recompute(program, &recompute, error));
     LS_TRY(ls_adamw(program, &assembly->model.inputs, &options->optimizer, &assembly->norm, error));
+    LS_TRY(spread(assembly, options, sizes.open, error));
     ls_gradient_norm_watch_loss(program, assembly->model.results.loss);
-    if (assembly->ranks == 1) return LS_OK;
-    int64_t bucket = options->bucket_bytes;
-    ls_data_parallel_options strategy = {.bucket_bytes = bucket,
-                                         .first_bucket_bytes = least(bucket, FIRST_BUCKET_BYTES),
-                                         .roots = assembly->model.inputs.roots,
-                                         .loss = assembly->model.results.loss};
-    return ls_data_parallel(program, &strategy, error);
+    return offload(assembly, options, error);
+}
+
+static ls_status build_evaluation(ls_assembly *assembly, const ls_assembly_options *options,
+                                  ls_error *error)
+{
+    ls_model_options model = {.classes = options->classes};
+    if (assembly->shard.parameters) model.touched = touched_capacity(assembly, options);
+    LS_TRY(ls_model_build(assembly->program, &assembly->model, options->config, &model, error));
+    LS_TRY(spread(assembly, options, 0, error));
+    return offload(assembly, options, error);
 }
 
 static void find_limits(ls_assembly *assembly, const ls_assembly_options *options)
@@ -92,43 +210,69 @@ static ls_status check_leaves(const ls_assembly_options *options, ls_error *erro
                    (long long)most, options->ranks > 1 ? " over several devices" : "");
 }
 
+int64_t ls_assembly_pass_leaves(const ls_assembly *assembly, int64_t leaf_size)
+{
+    return assembly->ranks * ((assembly->samples_per_pass + leaf_size - 1) / leaf_size);
+}
+
+/* Passes whose sums leave the rank end with a leaf. */
+static ls_status check_pass(const ls_assembly *assembly, const ls_assembly_options *options,
+                            ls_error *error)
+{
+    int64_t pass = assembly->samples_per_pass, leaf = options->leaf_size;
+    if (!assembly->shard.gradients || pass % leaf == 0) return LS_OK;
+    if (pass == largest_share(options, assembly->ranks)) return LS_OK;
+    while (pass % leaf)
+        leaf--;
+    return ls_fail(
+        error, LS_USAGE,
+        "--samples-per-pass %lld is no multiple of --leaf-size %lld: with --strategy "
+        "%s a pass holds whole leaves; use --leaf-size %lld, or --samples-per-pass %lld",
+        (long long)pass, (long long)options->leaf_size, options->strategy, (long long)leaf,
+        (long long)((pass + options->leaf_size - 1) / options->leaf_size * options->leaf_size));
+}
+
 ls_status ls_assembly_make(ls_assembly *assembly, const ls_assembly_options *options,
                            const ls_device *device, ls_error *error)
 {
     *assembly = (ls_assembly){0};
-    assembly->ranks = options->training && options->ranks > 1 ? options->ranks : 1;
+    LS_TRY(find_sharding(assembly, options, error));
     assembly->samples_per_pass = options->samples_per_pass;
     if (options->training)
         assembly->samples_per_pass =
             least(options->samples_per_pass, largest_share(options, assembly->ranks));
     assembly->token_capacity = assembly->samples_per_pass * options->longest_row;
-    assembly->step_token_capacity = options->batch_size * options->longest_row;
+    int64_t together =
+        options->training ? options->batch_size : assembly->samples_per_pass * assembly->ranks;
+    assembly->step_token_capacity = together * options->longest_row;
     if (assembly->step_token_capacity > INT32_MAX / 2)
         return ls_fail(error, LS_USAGE,
                        "a step of %lld samples of up to %lld tokens is more than Lockstep can "
                        "count: lower --batch-size or --max-length",
-                       (long long)options->batch_size, (long long)options->longest_row);
+                       (long long)together, (long long)options->longest_row);
+    if (options->audit && assembly->shard.parameters)
+        return ls_fail(
+            error, LS_USAGE,
+            "--audit-every: with --strategy %s no two ranks hold the same parameters, and "
+            "none can compute a pass alone: there is nothing to compare",
+            options->strategy);
     LS_TRY(check_leaves(options, error));
+    LS_TRY(check_pass(assembly, options, error));
     find_limits(assembly, options);
     ls_status status;
     LS_TRY_GOTO(status, ls_program_new(&assembly->program, ls_op_definitions, error), fail);
     assembly->program->training = options->training;
-    if (options->training) {
-        LS_TRY_GOTO(status, build_training(assembly, options, error), fail);
-    } else {
-        ls_model_options model = {.classes = options->classes};
-        LS_TRY_GOTO(
-            status,
-            ls_model_build(assembly->program, &assembly->model, options->config, &model, error),
-            fail);
-    }
+    LS_TRY_GOTO(status,
+                options->training ? build_training(assembly, options, error)
+                                  : build_evaluation(assembly, options, error),
+                fail);
     LS_TRY_GOTO(status, ls_program_verify(assembly->program, error), fail);
     ls_extents capacity = {{1, assembly->token_capacity, assembly->samples_per_pass}};
     LS_TRY_GOTO(status, ls_plan_make(&assembly->plan, assembly->program, &capacity, error), fail);
     assembly->plan.bytes[LS_PLAN_SCRATCH] =
         device->operations->scratch_bytes(device, &assembly->limits);
     if (options->training && options->audit)
-        assembly->plan.bytes[LS_PLAN_AUDIT] = ls_audit_bytes(&assembly->plan);
+        assembly->plan.bytes[LS_PLAN_AUDIT] = ls_audit_bytes(assembly);
     if (options->training && options->snapshot)
         assembly->plan.bytes[LS_PLAN_SNAPSHOT] = ls_state_snapshot_bytes(assembly);
     return LS_OK;

@@ -1,7 +1,7 @@
 /* From a model's configuration to a program with a plan: the fixed order of rewrites.
  *
- * build forward > gradient > optimizer > plan. The verifier runs before the plan is made, always:
- * it costs microseconds. */
+ * build forward > gradient > recompute > optimizer > data parallel or ZeRO > offload > plan. The
+ * verifier runs before the plan is made, always: it costs microseconds. */
 #ifndef LS_ENGINE_ASSEMBLY_H
 #define LS_ENGINE_ASSEMBLY_H
 
@@ -9,6 +9,7 @@
 #include "models/model.h"
 #include "optimizers/optimizer.h"
 #include "program/plan.h"
+#include "strategies/strategy.h"
 
 typedef struct ls_assembly_options {
     const ls_model_config *config;
@@ -16,8 +17,11 @@ typedef struct ls_assembly_options {
     bool training;
     ls_optimizer_options optimizer; /* training */
     int64_t batch_size, leaf_size;  /* training: samples of the largest batch, over all ranks */
-    int ranks;                      /* training: 0 and 1 are one rank */
+    const char *strategy;           /* NULL: ddp, or single with one rank */
+    int ranks;                      /* 0 and 1 are one rank, whatever the strategy */
     int64_t bucket_bytes;           /* with several ranks */
+    ls_recompute_what recompute;    /* training */
+    ls_offload_options offload;     /* of what an update changes; zero: nothing */
     int64_t samples_per_pass;       /* at most this many samples in a pass */
     int64_t longest_row;            /* tokens */
     bool audit;                     /* training: some passes are computed again */
@@ -31,14 +35,21 @@ typedef struct ls_assembly {
     ls_plan plan;
     ls_device_limits limits;
     int64_t samples_per_pass, token_capacity; /* of a pass */
-    int64_t step_token_capacity;              /* of a step, over all ranks */
-    int ranks;
-    int32_t root_capacity; /* most roots that any batch has over all ranks */
+    int64_t step_token_capacity;              /* of a step or a batch, over all ranks */
+    int ranks;                                /* that run the program together */
+    bool collective;                          /* it has collectives, if only of one rank */
+    ls_sharding shard;                        /* what is divided among them */
+    int32_t root_capacity; /* at least the roots that any batch has over all ranks */
 } ls_assembly;
 
-/* `device` tells how much scratch it needs; nothing is allocated on it. */
+/* With gradients that are sharded, passes of all ranks are exchanged one by one and hold whole
+ * leaves: LS_USAGE names the --leaf-size that would do where samples_per_pass cuts one.
+ *
+ * `device` tells how much scratch it needs; nothing is allocated on it. */
 ls_status ls_assembly_make(ls_assembly *assembly, const ls_assembly_options *options,
                            const ls_device *device, ls_error *error) LS_MUST_CHECK;
+/* Leaves of a pass of all ranks, where gradients are sharded. */
+int64_t ls_assembly_pass_leaves(const ls_assembly *assembly, int64_t leaf_size);
 void ls_assembly_deinit(ls_assembly *assembly); /* safe on an all-zero one and twice */
 
 #endif

@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/leaf_schedule.h"
-#include "base/threads.h"
 #include "comm/tree.h"
+#include "engine/faults.h"
 #include "engine/feeder.h"
 
 /* Numbers are hashed in pieces that fit on the stack. */
@@ -16,7 +16,7 @@ enum { PIECE = 4096 };
 
 struct ls_audit {
     const ls_assembly *assembly;
-    const ls_executor *host;
+    ls_executor *host;
     ls_plan plan; /* the assembly's, without what the second pass shares or never reads */
     ls_executor *executor;
     ls_feeder *feeder;
@@ -25,13 +25,15 @@ struct ls_audit {
     uint64_t *passed, *repeated; /* [values] hashes of gradients */
 };
 
-int64_t ls_audit_bytes(const ls_plan *plan)
+int64_t ls_audit_bytes(const ls_assembly *assembly)
 {
+    const ls_plan *plan = &assembly->plan;
+    if (assembly->shard.gradients) return 0;
     return plan->bytes[LS_PLAN_GRADIENTS] + plan->bytes[LS_PLAN_INPUTS] +
            plan->bytes[LS_PLAN_SCALARS];
 }
 
-ls_status ls_audit_new(ls_audit **out, const ls_assembly *assembly, const ls_executor *executor,
+ls_status ls_audit_new(ls_audit **out, const ls_assembly *assembly, ls_executor *executor,
                        ls_error *error)
 {
     ls_audit *audit = NULL;
@@ -48,8 +50,10 @@ ls_status ls_audit_new(ls_audit **out, const ls_assembly *assembly, const ls_exe
                                   .limits = assembly->limits,
                                   .host = executor,
                                   .rank = ls_executor_rank(executor)};
-    LS_TRY_GOTO(status, ls_executor_new(&audit->executor, &second, error), fail);
-    LS_TRY_GOTO(status, ls_feeder_new(&audit->feeder, assembly, audit->executor, error), fail);
+    if (!assembly->shard.gradients) {
+        LS_TRY_GOTO(status, ls_executor_new(&audit->executor, &second, error), fail);
+        LS_TRY_GOTO(status, ls_feeder_new(&audit->feeder, assembly, audit->executor, error), fail);
+    }
     LS_TRY_GOTO(status, ls_state_list(&audit->state, assembly, error), fail);
     LS_TRY_GOTO(status, LS_NEW(audit->tensors, audit->state.count + 1, "audit", error), fail);
     LS_TRY_GOTO(status, LS_NEW(audit->passed, values, "audit", error), fail);
@@ -87,22 +91,27 @@ static uint64_t hash_more(ls_device *device, const float *data, int64_t count, u
     return hash;
 }
 
-static void hash_tensor(void *context, int64_t index, int thread)
+static bool is_held_by_all(const ls_audit *audit, ls_value_id value)
 {
-    ls_audit *audit = context;
-    const ls_state_tensor *tensor = &audit->state.tensors[index];
-    ls_state_range held =
-        ls_state_held(audit->assembly, tensor->value, ls_executor_rank(audit->host));
-    (void)thread;
-    audit->tensors[index] =
-        hash_more(ls_executor_device(audit->host), ls_executor_address(audit->host, tensor->value),
-                  held.end - held.begin, 0);
+    return ls_value_of(audit->assembly->program, value)->layout == LS_LAYOUT_WHOLE;
 }
 
-void ls_audit_hash_state(ls_audit *audit)
+ls_status ls_audit_hash_state(ls_audit *audit, ls_error *error)
 {
-    ls_threads_run(ls_cpu_device_pool(ls_executor_device(audit->host)), (int64_t)audit->state.count,
-                   hash_tensor, audit);
+    float piece[PIECE];
+    LS_TRY(ls_fault_weights(audit->host, audit->assembly, "audit", error));
+    for (size_t i = 0; i < audit->state.count; i++) {
+        const ls_state_tensor *tensor = &audit->state.tensors[i];
+        uint64_t hash = 0;
+        for (int64_t at = 0; at < tensor->elements && is_held_by_all(audit, tensor->value);
+             at += PIECE) {
+            int64_t count = tensor->elements - at < PIECE ? tensor->elements - at : PIECE;
+            LS_TRY(ls_executor_get(audit->host, tensor->value, at, count, piece, error));
+            hash = XXH3_64bits_withSeed(piece, (size_t)count * sizeof *piece, hash);
+        }
+        audit->tensors[i] = hash;
+    }
+    return LS_OK;
 }
 
 /* Of a table's row: those roots of the rank that have a token of it lie in its first slots. */
@@ -126,7 +135,7 @@ static uint64_t hash_gradient(const ls_audit *audit, const ls_executor *executor
     const float *data = ls_executor_address(executor, id);
     ls_device *device = ls_executor_device(executor);
     const ls_step_roots *roots = ls_executor_bound(executor, audit->assembly->model.inputs.roots);
-    int64_t stride = ls_value_elements(value, &fixed) / program->gradient_slots;
+    int64_t stride = ls_value_elements(value, &fixed) / value->shape[0].constant;
     uint64_t hash = 0;
     if (!value->row_sparse) {
         for (int32_t root = 0; root < roots->count; root++)
@@ -159,7 +168,7 @@ void ls_audit_hash_pass(ls_audit *audit, const ls_executor *executor)
 /* --- the second pass ------------------------------------------------------------------------- */
 
 /* Learning rate, random key and the like: what a step writes once. */
-static void copy_step_inputs(const ls_audit *audit, const ls_executor *from)
+static void copy_step_inputs(const ls_audit *audit, ls_executor *from)
 {
     static const ls_extents fixed = {{1}};
     const ls_inputs *inputs = &audit->assembly->model.inputs;
@@ -167,23 +176,21 @@ static void copy_step_inputs(const ls_audit *audit, const ls_executor *from)
     uint32_t words[2];
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (!ls_executor_address(audit->executor, values[i])) continue;
-        ls_executor_read((ls_executor *)from, values[i], words, &fixed);
+        ls_executor_read(from, values[i], words, &fixed);
         ls_executor_write(audit->executor, values[i], words, &fixed);
     }
 }
 
-void ls_audit_repeat(ls_audit *audit, const ls_executor *executor, const ls_batch *batch,
+void ls_audit_repeat(ls_audit *audit, ls_executor *executor, const ls_batch *batch,
                      int64_t leaf_size, int rank)
 {
-    int32_t begin, last;
     copy_step_inputs(audit, executor);
-    ls_feeder_start(audit->feeder, batch, leaf_size, rank, &begin, &last);
-    while (begin < last) {
-        int32_t most = (int32_t)audit->assembly->samples_per_pass;
-        int32_t end = last - begin > most ? begin + most : last;
+    int32_t passes = ls_feeder_start(audit->feeder, batch, leaf_size, rank);
+    for (int32_t pass = 0; pass < passes; pass++) {
+        int32_t begin, end;
+        ls_feeder_share(audit->feeder, batch, pass, &begin, &end);
         ls_extents extents = ls_feeder_pass(audit->feeder, batch, begin, end);
         ls_executor_run(audit->executor, LS_RUN_PASS, &extents);
-        begin = end;
     }
     hash_gradients(audit, audit->executor, rank, audit->repeated);
 }

@@ -13,17 +13,17 @@
 /* One rank's side. */
 typedef struct ls_audit ls_audit;
 
-ls_status ls_audit_new(ls_audit **out, const ls_assembly *assembly, const ls_executor *executor,
+ls_status ls_audit_new(ls_audit **out, const ls_assembly *assembly, ls_executor *executor,
                        ls_error *error) LS_MUST_CHECK;
 void ls_audit_free(ls_audit *audit); /* NULL is allowed */
 
-/* Hash every tensor of the state that the rank holds. */
-void ls_audit_hash_state(ls_audit *audit);
+/* Hash every tensor of the state that all ranks hold whole. */
+ls_status ls_audit_hash_state(ls_audit *audit, ls_error *error) LS_MUST_CHECK;
 /* Hash the gradients of the rank's passes, before any exchange. */
 void ls_audit_hash_pass(ls_audit *audit, const ls_executor *executor);
 /* Compute the passes of `rank` over the batch here, and hash what comes of them. The step's inputs
  * are copied from `executor`. */
-void ls_audit_repeat(ls_audit *audit, const ls_executor *executor, const ls_batch *batch,
+void ls_audit_repeat(ls_audit *audit, ls_executor *executor, const ls_batch *batch,
                      int64_t leaf_size, int rank);
 
 /* LS_DIFFERENT names step, tensor and the ranks in the minority (all of them, if there is none). */
@@ -33,7 +33,8 @@ ls_status ls_audit_compare_state(ls_audit *const *audits, int ranks, int64_t ste
 ls_status ls_audit_compare_pass(ls_audit *const *audits, int rank, int checker, int64_t step,
                                 ls_error *error) LS_MUST_CHECK;
 
-/* Gradients, inputs and scalars of the second pass. */
-int64_t ls_audit_bytes(const ls_plan *plan);
+/* Gradients, inputs and scalars of the second pass; 0 where passes are exchanged one by one, so
+ * that no rank can compute another's alone. */
+int64_t ls_audit_bytes(const ls_assembly *assembly);
 
 #endif

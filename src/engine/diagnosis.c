@@ -25,31 +25,36 @@ static int64_t find(ls_device *device, const float *data, int64_t first, int64_t
 
 /* --- what the step has left ------------------------------------------------------------------ */
 
-static bool look_at_parameters(ls_finding *finding, const ls_assembly *assembly,
-                               const ls_executor *executor)
+static ls_status look_at_parameter(ls_finding *finding, ls_executor *executor, ls_value_id id,
+                                   const char *name, ls_error *error)
 {
-    static const ls_extents fixed = {{1}};
-    for (size_t i = 0; i < assembly->model.parameter_count; i++) {
-        ls_value_id id = assembly->model.parameters[i].value;
-        const ls_value *value = ls_value_of(assembly->program, id);
-        const float *data = ls_executor_address(executor, id);
-        int64_t count = ls_value_elements(value, &fixed);
-        int64_t at = data ? find(ls_executor_device(executor), data, 0, count) : -1;
-        if (at < 0) continue;
-        finding->op = LS_FINDING_WEIGHT;
-        snprintf(finding->where, sizeof finding->where,
-                 "the weights: tensor %.200s, element %" PRId64, value->name, at);
-        return true;
+    float piece[PIECE];
+    ls_range held = ls_executor_held(executor, id);
+    for (int64_t first = held.begin; first < held.end; first += PIECE) {
+        int64_t count = held.end - first < PIECE ? held.end - first : PIECE;
+        LS_TRY(ls_executor_get(executor, id, first, count, piece, error));
+        for (int64_t i = 0; i < count; i++) {
+            if (__builtin_isfinite(piece[i])) continue;
+            finding->op = LS_FINDING_WEIGHT;
+            snprintf(finding->where, sizeof finding->where,
+                     "the weights: tensor %.200s, element %" PRId64, name, first + i);
+            return LS_OK;
+        }
     }
-    return false;
+    return LS_OK;
 }
 
-/* Elements of slot 0 that a step writes. */
-static int64_t written(const ls_program *program, const ls_executor *executor,
-                       const ls_value *gradient)
+/* Elements of slot 0 that a step writes: the sum, or what the rank owns of it. */
+static int64_t written(const ls_executor *executor, ls_value_id id, const ls_value *gradient)
 {
     static const ls_extents fixed = {{1}};
-    if (!gradient->row_sparse) return ls_value_elements(gradient, &fixed) / program->gradient_slots;
+    if (gradient->layout == LS_LAYOUT_RUN) {
+        ls_range held = ls_executor_held(executor, id);
+        return held.end - held.begin;
+    }
+    if (gradient->layout != LS_LAYOUT_WHOLE) return 0;
+    if (!gradient->row_sparse)
+        return ls_value_elements(gradient, &fixed) / gradient->shape[0].constant;
     const ls_touched_rows *touched = ls_executor_bound(executor, gradient->touched);
     return touched ? touched->count * gradient->shape[2].constant : 0;
 }
@@ -59,36 +64,34 @@ static void look_at_gradients(ls_finding *finding, const ls_program *program,
 {
     for (ls_value_id id = 0; id < program->value_count; id++) {
         const ls_value *value = ls_value_of(program, id);
+        if (value->role != LS_ROLE_GRADIENT || value->storage != id) continue;
         const float *data = ls_executor_address(executor, id);
-        if (value->role != LS_ROLE_GRADIENT || !data) continue;
-        int64_t count = written(program, executor, value);
-        if (find(ls_executor_device(executor), data, 0, count) < 0) continue;
+        bool earlier = finding->parameter == LS_NO_VALUE || value->parameter < finding->parameter;
+        if (!data || !earlier) continue;
+        if (find(ls_executor_device(executor), data, 0, written(executor, id, value)) < 0) continue;
+        finding->parameter = value->parameter;
         snprintf(finding->gradient, sizeof finding->gradient, "%.190s",
                  ls_value_of(program, value->parameter)->name);
-        return;
     }
 }
 
-bool ls_diagnose_state(ls_finding *finding, const ls_assembly *assembly,
-                       const ls_executor *executor)
+ls_status ls_diagnose_state(ls_finding *finding, const ls_assembly *assembly, ls_executor *executor,
+                            ls_error *error)
 {
-    *finding = (ls_finding){.op = LS_FINDING_NOTHING};
-    if (look_at_parameters(finding, assembly, executor)) return false;
-    look_at_gradients(finding, assembly->program, executor);
-    return true;
+    const ls_program *program = assembly->program;
+    *finding = (ls_finding){.op = LS_FINDING_NOTHING, .parameter = LS_NO_VALUE};
+    for (size_t i = 0; i < assembly->model.parameter_count && finding->op != LS_FINDING_WEIGHT;
+         i++) {
+        ls_value_id id = assembly->model.parameters[i].value;
+        LS_TRY(look_at_parameter(finding, executor, id, ls_value_of(program, id)->name, error));
+    }
+    look_at_gradients(finding, program, executor);
+    return LS_OK;
 }
 
 /* --- a pass ---------------------------------------------------------------------------------- */
 
-typedef struct pass_look {
-    ls_finding *finding;
-    const ls_program *program;
-    ls_device *device;
-    const ls_batch *batch;
-    int32_t begin, end;
-} pass_look;
-
-static int32_t sample_of_token(const pass_look *look, int64_t token)
+static int32_t sample_of_token(const ls_pass_look *look, int64_t token)
 {
     const ls_batch *batch = look->batch;
     int32_t sample = look->begin;
@@ -99,7 +102,7 @@ static int32_t sample_of_token(const pass_look *look, int64_t token)
 }
 
 /* The samples whose rows of a result have such numbers, from element `first` on. */
-static void add_samples(const pass_look *look, const ls_operand *result, int64_t first,
+static void add_samples(const ls_pass_look *look, const ls_operand *result, int64_t first,
                         const ls_extents *extents)
 {
     const ls_dimension rows = result->value->shape[0];
@@ -122,7 +125,7 @@ static void add_samples(const pass_look *look, const ls_operand *result, int64_t
 /* Gradients of parameters have slots that a pass does not write: activations alone tell. */
 static bool look_at_op(void *context, const ls_op_call *call)
 {
-    const pass_look *look = context;
+    const ls_pass_look *look = context;
     ls_finding *finding = look->finding;
     int32_t op = (int32_t)(call->op - look->program->ops);
     if (op > finding->op) return false;
@@ -142,23 +145,33 @@ static bool look_at_op(void *context, const ls_op_call *call)
     return true;
 }
 
-void ls_diagnose_pass(ls_finding *finding, const ls_assembly *assembly, ls_executor *executor,
-                      const ls_batch *batch, int32_t begin, int32_t end, const ls_extents *extents)
+void ls_pass_look_at(ls_pass_look *look, ls_executor *executor, const ls_batch *batch,
+                     int32_t begin, int32_t end)
 {
-    pass_look look = {finding, assembly->program, ls_executor_device(executor), batch, begin, end};
-    ls_executor_observe(executor, look_at_op, &look);
-    ls_executor_run(executor, LS_RUN_PASS, extents);
-    ls_executor_observe(executor, NULL, NULL);
+    look->batch = batch;
+    look->begin = begin;
+    look->end = end;
+    ls_executor_observe(executor, begin < end ? look_at_op : NULL, look);
 }
 
 /* --- the answer ------------------------------------------------------------------------------ */
 
+static void merge_gradients(ls_finding *into, const ls_finding *other)
+{
+    bool earlier = into->parameter == LS_NO_VALUE || other->parameter < into->parameter;
+    if (other->parameter == LS_NO_VALUE || !earlier) return;
+    into->parameter = other->parameter;
+    memcpy(into->gradient, other->gradient, sizeof into->gradient);
+}
+
 void ls_finding_merge(ls_finding *into, const ls_finding *other)
 {
+    merge_gradients(into, other);
     if (other->op > into->op) return;
     if (other->op < into->op) {
-        *into = *other;
-        return;
+        into->op = other->op;
+        memcpy(into->where, other->where, sizeof into->where);
+        into->sample_count = 0;
     }
     for (int32_t i = 0; i < other->sample_count && i < LS_FINDING_SAMPLES; i++)
         if (into->sample_count + i < LS_FINDING_SAMPLES)
@@ -171,6 +184,8 @@ void ls_finding_print(const ls_finding *finding, char text[LS_FINDING_BYTES])
     *text = '\0';
     if (finding->op != LS_FINDING_NOTHING)
         snprintf(text, LS_FINDING_BYTES, "first in %s", finding->where);
+    else if (finding->parameter != LS_NO_VALUE) /* each rank's part is finite, the sum is not */
+        snprintf(text, LS_FINDING_BYTES, "first in the gradient of tensor %s", finding->gradient);
     for (int32_t i = 0; i < finding->sample_count && i < LS_FINDING_SAMPLES; i++) {
         size_t used = strlen(text);
         snprintf(text + used, LS_FINDING_BYTES - used, "%s%" PRIu32, i ? ", " : ", samples ",
@@ -178,9 +193,6 @@ void ls_finding_print(const ls_finding *finding, char text[LS_FINDING_BYTES])
     }
     size_t used = strlen(text);
     if (finding->sample_count > LS_FINDING_SAMPLES)
-        used += (size_t)snprintf(text + used, LS_FINDING_BYTES - used, " and %d more",
-                                 finding->sample_count - LS_FINDING_SAMPLES);
-    if (*finding->gradient && used < LS_FINDING_BYTES)
-        snprintf(text + used, LS_FINDING_BYTES - used, "%s the gradient of tensor %s",
-                 used ? "; then in" : "first in", finding->gradient);
+        snprintf(text + used, LS_FINDING_BYTES - used, " and %d more",
+                 finding->sample_count - LS_FINDING_SAMPLES);
 }

@@ -16,7 +16,8 @@ enum { LS_FINDING_BYTES = 600, LS_FINDING_SAMPLES = 8 };
 typedef struct ls_finding {
     int32_t op; /* index into the program; LS_FINDING_WEIGHT, LS_FINDING_NOTHING */
     char where[300];
-    char gradient[200];                   /* the first of the gradients that has one, "": none */
+    ls_value_id parameter; /* the first one whose gradient has such a number, LS_NO_VALUE: none */
+    char gradient[200];    /* its name */
     uint32_t samples[LS_FINDING_SAMPLES]; /* ids, in the batch's order */
     int32_t sample_count;                 /* of all that have one */
 } ls_finding;
@@ -27,13 +28,20 @@ void ls_finding_merge(ls_finding *into, const ls_finding *other);
 /* "" if nothing was found. */
 void ls_finding_print(const ls_finding *finding, char text[LS_FINDING_BYTES]);
 
-/* What the step has left: parameters and the sums of gradients. False: the parameters have it,
- * there is nothing more to look for. */
-bool ls_diagnose_state(ls_finding *finding, const ls_assembly *assembly,
-                       const ls_executor *executor);
-/* Run the pass whose inputs were fed, samples begin .. end - 1 of the batch, and look at each op's
- * results. */
-void ls_diagnose_pass(ls_finding *finding, const ls_assembly *assembly, ls_executor *executor,
-                      const ls_batch *batch, int32_t begin, int32_t end, const ls_extents *extents);
+/* What the step has left: parameters and the sums of gradients that the rank holds. */
+ls_status ls_diagnose_state(ls_finding *finding, const ls_assembly *assembly, ls_executor *executor,
+                            ls_error *error) LS_MUST_CHECK;
+
+/* A pass that is looked at, op by op. */
+typedef struct ls_pass_look {
+    ls_finding *finding;
+    const ls_program *program;
+    ls_device *device;
+    const ls_batch *batch;
+    int32_t begin, end; /* its samples */
+} ls_pass_look;
+/* Look at the results of all ops that run on `executor` from now on, over these samples. */
+void ls_pass_look_at(ls_pass_look *look, ls_executor *executor, const ls_batch *batch,
+                     int32_t begin, int32_t end);
 
 #endif

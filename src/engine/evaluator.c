@@ -5,17 +5,19 @@
 #include "base/alloc.h"
 #include "comm/tree.h"
 #include "data/reader.h"
+#include "engine/exchange.h"
 #include "engine/feeder.h"
 
 struct ls_evaluator {
     const ls_assembly *assembly;
     ls_executor *executor;
     ls_feeder *feeder;
+    ls_exchange *exchange;         /* with an assembly of several ranks */
     float *probabilities, *losses; /* of one pass */
 };
 
 ls_status ls_evaluator_new(ls_evaluator **out, const ls_assembly *assembly, ls_device *device,
-                           const ls_executor *host, ls_error *error)
+                           int rank, const ls_executor *host, ls_error *error)
 {
     ls_evaluator *evaluator = NULL;
     ls_status status;
@@ -26,7 +28,8 @@ ls_status ls_evaluator_new(ls_evaluator **out, const ls_assembly *assembly, ls_d
                                     .plan = &assembly->plan,
                                     .device = device,
                                     .limits = assembly->limits,
-                                    .host = host};
+                                    .host = host,
+                                    .rank = rank};
     LS_TRY_GOTO(status, ls_executor_new(&evaluator->executor, &executor, error), fail);
     LS_TRY_GOTO(status, ls_feeder_new(&evaluator->feeder, assembly, evaluator->executor, error),
                 fail);
@@ -45,6 +48,7 @@ fail:
 void ls_evaluator_free(ls_evaluator *evaluator)
 {
     if (!evaluator) return;
+    ls_exchange_free(evaluator->exchange);
     ls_feeder_free(evaluator->feeder);
     ls_executor_free(evaluator->executor);
     ls_free(evaluator->probabilities);
@@ -57,16 +61,29 @@ ls_executor *ls_evaluator_executor(ls_evaluator *evaluator)
     return evaluator->executor;
 }
 
-void ls_evaluator_run(ls_evaluator *evaluator, const ls_batch *batch, int32_t begin, int32_t end,
-                      ls_batch_outputs *outputs)
+ls_status ls_evaluator_connect(ls_evaluator *evaluator, ls_comm *comm, ls_error *error)
+{
+    return ls_exchange_new(&evaluator->exchange, comm, evaluator->executor,
+                           evaluator->assembly->program, &evaluator->assembly->plan, error);
+}
+
+ls_status ls_evaluator_run(ls_evaluator *evaluator, const ls_batch *batch, int32_t begin,
+                           int32_t end, ls_batch_outputs *outputs, ls_error *error)
 {
     const ls_classifier_loss_results *results = &evaluator->assembly->model.results;
-    ls_extents extents = ls_feeder_pass(evaluator->feeder, batch, begin, end);
-    ls_executor_run(evaluator->executor, LS_RUN_PASS, &extents);
+    ls_extents extents = {{1}};
+    ls_feeder_start_evaluation(evaluator->feeder, batch);
+    if (begin < end) extents = ls_feeder_pass(evaluator->feeder, batch, begin, end);
+    ls_executor_run(evaluator->executor,
+                    begin < end ? LS_RUN_PASS : LS_RUN_PASS | LS_RUN_COLLECTIVES, &extents);
+    if (evaluator->exchange) LS_TRY(ls_exchange_finish(evaluator->exchange, error));
+    LS_TRY(ls_executor_check(evaluator->executor, error));
+    if (begin == end) return LS_OK;
     ls_executor_read(evaluator->executor, results->probabilities, evaluator->probabilities,
                      &extents);
     ls_executor_read(evaluator->executor, results->sample_loss, evaluator->losses, &extents);
     *outputs = (ls_batch_outputs){evaluator->probabilities, evaluator->losses};
+    return LS_OK;
 }
 
 /* The loss of samples that come one by one in the file's order: chains inside leaves, the tree
@@ -121,11 +138,8 @@ static int32_t share_begin(const count *c, int rank)
 static ls_status run_share(void *context, int rank, ls_error *error)
 {
     count *c = context;
-    int32_t begin = share_begin(c, rank), end = share_begin(c, rank + 1);
-    (void)error;
-    if (begin < end)
-        ls_evaluator_run(c->evaluators->each[rank], c->batch, begin, end, &c->outputs[rank]);
-    return LS_OK;
+    return ls_evaluator_run(c->evaluators->each[rank], c->batch, share_begin(c, rank),
+                            share_begin(c, rank + 1), &c->outputs[rank], error);
 }
 
 static ls_status count_sample(count *c, int32_t sample, const ls_batch_outputs *outputs,

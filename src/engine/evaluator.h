@@ -9,20 +9,26 @@
 
 typedef struct ls_evaluator ls_evaluator;
 
-/* `host`: an executor whose parameters and activation memory are used (see executor.h); NULL: the
- * evaluator has its own, to be loaded through ls_evaluator_executor. */
+/* `rank`: of those that the assembly was made for. `host`: an executor whose parameters and
+ * activation memory are used (see executor.h); NULL: the evaluator has its own, to be loaded
+ * through ls_evaluator_executor. */
 ls_status ls_evaluator_new(ls_evaluator **out, const ls_assembly *assembly, ls_device *device,
-                           const ls_executor *host, ls_error *error) LS_MUST_CHECK;
+                           int rank, const ls_executor *host, ls_error *error) LS_MUST_CHECK;
+/* With an assembly of several ranks, once before the first batch: join the group. A collective
+ * call. */
+ls_status ls_evaluator_connect(ls_evaluator *evaluator, ls_comm *comm,
+                               ls_error *error) LS_MUST_CHECK;
 void ls_evaluator_free(ls_evaluator *evaluator); /* NULL is allowed */
 ls_executor *ls_evaluator_executor(ls_evaluator *evaluator);
 
-/* Probabilities [samples][classes] and losses [samples] (meaningless without labels) of a batch of
- * any size; borrowed until the next call. */
+/* Probabilities [samples][classes] and losses [samples] (meaningless without labels) of samples
+ * [begin, end) of a batch, at most a pass; borrowed until the next call. With an assembly of
+ * several ranks a collective call, of a rank without samples too. */
 typedef struct ls_batch_outputs {
     const float *probabilities, *losses;
 } ls_batch_outputs;
-void ls_evaluator_run(ls_evaluator *evaluator, const ls_batch *batch, int32_t begin, int32_t end,
-                      ls_batch_outputs *outputs);
+ls_status ls_evaluator_run(ls_evaluator *evaluator, const ls_batch *batch, int32_t begin,
+                           int32_t end, ls_batch_outputs *outputs, ls_error *error) LS_MUST_CHECK;
 
 typedef struct ls_evaluation {
     int64_t samples, tokens;

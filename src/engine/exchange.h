@@ -1,6 +1,6 @@
-/* Runs the exchanges of a program: buckets of gradients that are complete are summed over the ranks
- * in the tree's order, each rank a slice, and spread again, on a thread of their own beside the
- * backward pass. Says who owns what; collectives.h moves and adds. */
+/* Runs the collectives of a program, one after the other on a thread of their own beside the
+ * passes: exchanges sum partial sums over the ranks in the tree's order, gathers spread what each
+ * rank owns. pieces.h says who owns what, collectives.h moves and adds. */
 #ifndef LS_ENGINE_EXCHANGE_H
 #define LS_ENGINE_EXCHANGE_H
 
@@ -9,16 +9,19 @@
 
 typedef struct ls_exchange ls_exchange;
 
-/* Takes the place of the executor's exchange ops. A collective call: all ranks of the group make
+/* Takes the place of the executor's collective ops. A collective call: all ranks of the group make
  * it, with executors of the same program and plan. */
 ls_status ls_exchange_new(ls_exchange **out, ls_comm *comm, ls_executor *executor,
                           const ls_program *program, const ls_plan *plan,
                           ls_error *error) LS_MUST_CHECK;
 void ls_exchange_free(ls_exchange *exchange); /* NULL is allowed */
 
-/* Wait until all exchanges that were enqueued are done on all ranks: then gradients may be read,
- * and overwritten. Fails if another rank has. */
+/* Wait until all that was enqueued is done on all ranks: then what they have exchanged may be
+ * overwritten. Fails if another rank has. */
 ls_status ls_exchange_finish(ls_exchange *exchange, ls_error *error) LS_MUST_CHECK;
+
+/* Record what the thread does on `track` from now on; NULL stops it. While nothing is enqueued. */
+void ls_exchange_trace(ls_exchange *exchange, ls_track *track);
 
 /* Elements that this rank has read from others since it was made. */
 int64_t ls_exchange_elements(const ls_exchange *exchange);

@@ -6,14 +6,19 @@
 #include "engine/executor.h"
 
 #ifdef LS_FAIL_POINTS
-/* Fail points "weights.rankN" and "gradient.rankN": flip a bit of the rank's first one. */
-void ls_fault_weights(ls_executor *executor, const ls_assembly *assembly);
+/* Fail points "SITE.rankN" and "gradient.rankN": flip a bit of the rank's first one. */
+ls_status ls_fault_weights(ls_executor *executor, const ls_assembly *assembly, const char *site,
+                           ls_error *error) LS_MUST_CHECK;
 void ls_fault_gradient(ls_executor *executor, const ls_assembly *assembly);
 #else
-static inline void ls_fault_weights(ls_executor *executor, const ls_assembly *assembly)
+static inline ls_status ls_fault_weights(ls_executor *executor, const ls_assembly *assembly,
+                                         const char *site, ls_error *error)
 {
     (void)executor;
     (void)assembly;
+    (void)site;
+    (void)error;
+    return LS_OK;
 }
 static inline void ls_fault_gradient(ls_executor *executor, const ls_assembly *assembly)
 {

@@ -16,13 +16,20 @@ ls_status ls_feeder_new(ls_feeder **out, const ls_assembly *assembly, ls_executo
 void ls_feeder_free(ls_feeder *feeder); /* NULL is allowed */
 
 /* Begin a step of a training program on `rank`'s leaves of `batch`, leaves of `leaf_size` samples;
- * the batch is borrowed until the step is over. Call ls_feeder_pass until all of the rank's
- * samples, [*begin, *end), are through. */
-void ls_feeder_start(ls_feeder *feeder, const ls_batch *batch, int64_t leaf_size, int rank,
-                     int32_t *begin, int32_t *end);
+ * the batch is borrowed until the step is over. Returns the passes that the rank takes part in;
+ * call ls_feeder_share and, where it has samples, ls_feeder_pass for each of them in turn. 0: the
+ * rank has no samples, and there are no passes of all ranks. */
+int32_t ls_feeder_start(ls_feeder *feeder, const ls_batch *batch, int64_t leaf_size, int rank);
 
-/* Write the inputs of the pass over samples [begin, end) of the batch and return its sizes. For a
- * training program passes must follow each other without gaps. */
+/* The rank's samples of pass number `pass`, [*begin, *end): none in a pass of all ranks that has
+ * fewer leaves than there are ranks. */
+void ls_feeder_share(ls_feeder *feeder, const ls_batch *batch, int32_t pass, int32_t *begin,
+                     int32_t *end);
+
+/* Begin a batch of a program for evaluation. */
+void ls_feeder_start_evaluation(ls_feeder *feeder, const ls_batch *batch);
+
+/* Write the inputs of the pass over samples [begin, end) of the batch and return its sizes. */
 ls_extents ls_feeder_pass(ls_feeder *feeder, const ls_batch *batch, int32_t begin, int32_t end);
 
 #endif

@@ -2,11 +2,12 @@
 
 #include "lockstep/options.h"
 
+/* What the evaluation program has of its own. */
 static int64_t evaluation_bytes(const ls_plan *plan)
 {
     int64_t bytes = 0;
-    for (int arena = 0; arena < LS_PLAN_ARENA_COUNT; arena++)
-        if (arena != LS_PLAN_PARAMETERS && arena != LS_PLAN_ACTIVATIONS && arena != LS_PLAN_SCRATCH)
+    for (ls_plan_arena arena = 0; arena < LS_PLAN_SCRATCH; arena++)
+        if (arena != LS_PLAN_PARAMETERS && !ls_plan_is_transient(arena))
             bytes += plan->bytes[arena];
     return bytes;
 }
@@ -41,6 +42,8 @@ static ls_status make(ls_run_programs *programs, const ls_assembly_options *trai
         return status;
     }
     share(programs, LS_PLAN_ACTIVATIONS);
+    share(programs, LS_PLAN_COMMUNICATION);
+    share(programs, LS_PLAN_STAGING);
     share(programs, LS_PLAN_SCRATCH);
     ls_device_limits *limits = &programs->training.limits;
     if (limits->sequence_length < evaluation_longest_row) {
@@ -55,35 +58,59 @@ static bool fits(const ls_run_programs *programs, const ls_device *device)
     return device->budget == 0 || ls_run_programs_bytes(programs) <= device->budget;
 }
 
+/* The next smaller pass: the batch in more of them, of whole leaves where they must be. 0: there is
+ * none. */
+static int64_t fewer_samples(const ls_assembly_options *training, bool whole_leaves)
+{
+    int64_t batch = training->batch_size, former = training->samples_per_pass, passes = 1;
+    int64_t unit = whole_leaves ? training->leaf_size : 1;
+    if (former <= unit) return 0;
+    while ((batch + passes - 1) / passes >= former)
+        passes++;
+    int64_t samples = (batch + passes - 1) / passes / unit * unit;
+    return samples ? samples : unit;
+}
+
+static ls_status fail_too_large(const ls_run_programs *programs, const ls_assembly_options *options,
+                                bool automatic, const ls_device *device, ls_error *error)
+{
+    const int64_t *bytes = programs->training.plan.bytes;
+    return ls_fail(error, LS_NO_MEMORY,
+                   "the run needs %lld bytes of device memory with %lld samples a pass (%lld of "
+                   "them for parameters, gradients and optimizer state, %lld for communication "
+                   "buffers), --device-memory allows %lld: raise it%s",
+                   (long long)ls_run_programs_bytes(programs),
+                   (long long)programs->training.samples_per_pass,
+                   (long long)(bytes[LS_PLAN_PARAMETERS] + bytes[LS_PLAN_GRADIENTS] +
+                               bytes[LS_PLAN_OPTIMIZER_STATE] + bytes[LS_PLAN_STAGING]),
+                   (long long)bytes[LS_PLAN_COMMUNICATION], (long long)device->budget,
+                   automatic ? options->strategy && options->ranks > 1
+                                   ? ", lower --max-length, or use more --devices or a --strategy "
+                                     "that divides more among them (zero1, zero2, zero3)"
+                                   : " or lower --max-length"
+                             : " or lower --samples-per-pass");
+}
+
 ls_status ls_run_programs_make(ls_run_programs *programs, const ls_run_memory_options *options,
                                const ls_device *device, ls_error *error)
 {
     ls_assembly_options training = options->training;
-    int64_t batch = training.batch_size, passes = 1;
+    int64_t batch = training.batch_size;
     bool automatic = options->samples_per_pass == LS_SAMPLES_AUTO;
     training.samples_per_pass = options->samples_per_pass > 0 ? options->samples_per_pass : batch;
     if (training.samples_per_pass > batch) training.samples_per_pass = batch;
     for (;;) {
         LS_TRY(make(programs, &training, options->evaluation_longest_row, device, error));
         if (fits(programs, device)) return LS_OK;
-        if (!automatic || training.samples_per_pass == 1) break;
+        training.samples_per_pass = programs->training.samples_per_pass;
+        int64_t fewer = fewer_samples(&training, programs->training.shard.gradients);
+        if (!automatic || fewer == 0) break;
         ls_run_programs_deinit(programs);
-        while ((batch + passes - 1) / passes >= training.samples_per_pass)
-            passes++;
-        training.samples_per_pass = (batch + passes - 1) / passes;
+        training.samples_per_pass = fewer;
     }
-    int64_t bytes = ls_run_programs_bytes(programs);
-    int64_t states = programs->training.plan.bytes[LS_PLAN_PARAMETERS] +
-                     programs->training.plan.bytes[LS_PLAN_GRADIENTS] +
-                     programs->training.plan.bytes[LS_PLAN_OPTIMIZER_STATE];
-    int64_t pass = programs->training.samples_per_pass;
+    ls_status status = fail_too_large(programs, &training, automatic, device, error);
     ls_run_programs_deinit(programs);
-    return ls_fail(error, LS_NO_MEMORY,
-                   "the run needs %lld bytes of device memory with %lld samples a pass (%lld of "
-                   "them for parameters, gradients and optimizer state), --device-memory allows "
-                   "%lld: raise it%s",
-                   (long long)bytes, (long long)pass, (long long)states, (long long)device->budget,
-                   automatic ? " or lower --max-length" : " or lower --samples-per-pass");
+    return status;
 }
 
 void ls_run_programs_deinit(ls_run_programs *programs)
@@ -108,10 +135,14 @@ ls_status ls_run_programs_print(const ls_run_programs *programs, ls_text *text, 
                          (long long)pass, (long long)training->token_capacity,
                          training->program->gradient_slots,
                          training->program->gradient_slots == 1 ? "" : "s"));
-    for (ls_plan_arena arena = 0; arena < LS_PLAN_ARENA_COUNT; arena++)
-        if (arena <= LS_PLAN_SCRATCH || training->plan.bytes[arena])
+    for (ls_plan_arena arena = 0; arena <= LS_PLAN_AUDIT; arena++)
+        if ((arena <= LS_PLAN_SCRATCH && arena != LS_PLAN_STAGING) || training->plan.bytes[arena])
             LS_TRY(print_line(text, ls_plan_arena_name(arena), training->plan.bytes[arena], error));
     LS_TRY(print_line(text, "evaluation's own inputs", evaluation_bytes(&programs->evaluation.plan),
                       error));
-    return print_line(text, "total on the device", ls_run_programs_bytes(programs), error);
+    LS_TRY(print_line(text, "total on the device", ls_run_programs_bytes(programs), error));
+    for (ls_plan_arena arena = LS_PLAN_HOST_MEMORY; arena < LS_PLAN_ARENA_COUNT; arena++)
+        if (training->plan.bytes[arena])
+            LS_TRY(print_line(text, ls_plan_arena_name(arena), training->plan.bytes[arena], error));
+    return LS_OK;
 }

@@ -6,7 +6,6 @@
 #include <stddef.h>
 
 #include "data/labels.h"
-#include "engine/executor.h"
 #include "engine/parameters.h"
 #include "formats/model_config.h"
 #include "formats/weights.h"
@@ -55,6 +54,7 @@ ls_status ls_output_write_files(const char *path, const ls_model_folder *from,
  * them if one fails. */
 ls_status ls_output_write_model(const char *path, const ls_model_folder *from,
                                 const ls_labels *labels, int64_t max_length,
-                                const ls_state_owners *owners, ls_error *error) LS_MUST_CHECK;
+                                const ls_tensor_reader *reader, const ls_assembly *assembly,
+                                ls_error *error) LS_MUST_CHECK;
 
 #endif

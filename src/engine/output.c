@@ -19,7 +19,11 @@ static const char *const tokenizer_files[] = {"tokenizer.json", "vocab.txt",
 static const char *const own_files[] = {"model.safetensors", "config.json",
                                         "tokenizer_config.json"};
 static const char *const record_files[] = {"metrics.jsonl", "run.json"};
+/* A folder of a run's own, which holds nothing but these. */
+static const char profile_folder[] = "profile";
+static const char *const profile_files[] = {"trace.json", "summary.json", "summary.txt"};
 enum {
+    PROFILE_FILES = sizeof profile_files / sizeof *profile_files,
     TOKENIZER_FILES = sizeof tokenizer_files / sizeof *tokenizer_files,
     OWN_FILES = sizeof own_files / sizeof *own_files,
     RECORD_FILES = sizeof record_files / sizeof *record_files
@@ -54,9 +58,21 @@ static bool is_written_by_a_run(const char *name)
     return is_of_a_model(name) || is_one_of(record_files, RECORD_FILES, name);
 }
 
+static bool is_of_a_profile(const char *name)
+{
+    return is_one_of(profile_files, PROFILE_FILES, name);
+}
+
 static bool is_self_or_parent(const char *name)
 {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static bool has_profile(DIR *folder)
+{
+    struct stat status;
+    return fstatat(dirfd(folder), profile_folder, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISDIR(status.st_mode);
 }
 
 /* The first entry that no run writes into `foreign` [256], and whether there is a run.json. */
@@ -75,10 +91,25 @@ static ls_status look_through(const char *path, char *foreign, bool *empty, bool
         if (is_self_or_parent(name)) continue;
         *empty = false;
         *former |= strcmp(name, "run.json") == 0 || ls_checkpoint_is_one(name);
-        if (!is_written_by_a_run(name) && !ls_checkpoint_is_one(name))
-            snprintf(foreign, 256, "%s", name);
+        bool own = ls_checkpoint_is_one(name) ||
+                   (strcmp(name, profile_folder) == 0 && has_profile(folder));
+        if (!own && !is_written_by_a_run(name)) snprintf(foreign, 256, "%s", name);
     }
     closedir(folder);
+    return LS_OK;
+}
+
+/* The same of a former run's profile. */
+static ls_status look_through_profile(const char *path, char *foreign, ls_error *error)
+{
+    char *inside = NULL;
+    LS_TRY(ls_path_join(&inside, path, profile_folder, error));
+    DIR *folder = ls_path_is_folder(inside) ? opendir(inside) : NULL;
+    for (const struct dirent *entry; folder && (entry = readdir(folder));)
+        if (!is_self_or_parent(entry->d_name) && !is_of_a_profile(entry->d_name))
+            snprintf(foreign, 256, "%s/%.200s", profile_folder, entry->d_name);
+    if (folder) closedir(folder);
+    ls_free(inside);
     return LS_OK;
 }
 
@@ -100,8 +131,25 @@ static ls_status remove_files(const char *path, bool (*which)(const char *name),
     return status;
 }
 
+/* A former run's profile; what else lies in its folder stays, and is refused. */
+static ls_status remove_profile(const char *path, ls_error *error)
+{
+    char *folder = NULL;
+    LS_TRY(ls_path_join(&folder, path, profile_folder, error));
+    ls_status status = LS_OK;
+    if (ls_path_is_folder(folder)) {
+        status = remove_files(folder, is_of_a_profile, NULL, error);
+        if (status == LS_OK && rmdir(folder) != 0)
+            status = ls_fail(error, LS_IO, "%s: cannot remove the former run's folder: %s", folder,
+                             strerror(errno));
+    }
+    ls_free(folder);
+    return status;
+}
+
 ls_status ls_output_clear(const char *path, const char *kept, ls_error *error)
 {
+    LS_TRY(remove_profile(path, error));
     return remove_files(path, is_written_by_a_run, kept, error);
 }
 
@@ -172,6 +220,7 @@ ls_status ls_output_check(const char *path, const char *model, size_t *made, ls_
                        "%s: lies in the --output folder, whose checkpoints a run removes: give "
                        "--output another folder",
                        model);
+    if (!*foreign) LS_TRY(look_through_profile(path, foreign, error));
     if (!empty && (!former || *foreign))
         return ls_fail(error, LS_INVALID,
                        "%s: the output folder holds something else (%s): give --output a new or "
@@ -243,6 +292,16 @@ done:
     return status;
 }
 
+static ls_status write_weights(const char *path, const ls_tensor_reader *reader,
+                               const ls_assembly *assembly, ls_error *error)
+{
+    char *weights = NULL;
+    LS_TRY(ls_path_join(&weights, path, "model.safetensors", error));
+    ls_status status = ls_parameters_save(reader, assembly, weights, error);
+    ls_free(weights);
+    return status;
+}
+
 ls_status ls_output_write_files(const char *path, const ls_model_folder *from,
                                 const ls_labels *labels, int64_t max_length, ls_error *error)
 {
@@ -254,17 +313,14 @@ ls_status ls_output_write_files(const char *path, const ls_model_folder *from,
 
 ls_status ls_output_write_model(const char *path, const ls_model_folder *from,
                                 const ls_labels *labels, int64_t max_length,
-                                const ls_state_owners *owners, ls_error *error)
+                                const ls_tensor_reader *reader, const ls_assembly *assembly,
+                                ls_error *error)
 {
-    char *weights = NULL;
     ls_status status;
     LS_TRY_GOTO(status, ls_output_write_files(path, from, labels, max_length, error), fail);
-    LS_TRY_GOTO(status, ls_path_join(&weights, path, "model.safetensors", error), fail);
-    LS_TRY_GOTO(status, ls_parameters_save(owners, weights, error), fail);
-    ls_free(weights);
+    LS_TRY_GOTO(status, write_weights(path, reader, assembly, error), fail);
     return LS_OK;
 fail:
-    ls_free(weights);
     /* Weights without their configuration, or the reverse, are no model. */
     (void)remove_files(path, is_of_a_model, NULL, NULL);
     return status;

@@ -5,9 +5,9 @@
 
 #include "base/alloc.h"
 #include "base/scalar_math.h"
-#include "engine/tensor_file.h"
 
-/* Numbers on their way between file and device, in pieces of this many. */
+/* Numbers on their way between file and device, in pieces of this many: so few that a run which had
+ * the memory to train has it to save. */
 enum { PIECE = 1 << 16 };
 
 /* Streams of initial draws lie far from those of steps: the key's second word has its top bit. */
@@ -137,11 +137,12 @@ typedef struct transfer {
 static ls_status load_tensor(const transfer *t, const ls_weights *weights,
                              const ls_safetensors_tensor *tensor, ls_value_id id, ls_error *error)
 {
-    for (int64_t first = 0; first < tensor->elements; first += PIECE) {
-        int64_t count = tensor->elements - first < PIECE ? tensor->elements - first : PIECE;
+    ls_range held = ls_executor_held(t->executor, id);
+    for (int64_t first = held.begin; first < held.end; first += PIECE) {
+        int64_t count = held.end - first < PIECE ? held.end - first : PIECE;
         LS_TRY(ls_weights_read_float(weights, tensor, first, count, t->piece, error));
         LS_TRY(check_finite(weights, tensor, t->piece, first, count, error));
-        ls_state_write(t->executor, t->assembly, id, first, count, t->piece);
+        LS_TRY(ls_executor_put(t->executor, id, first, count, t->piece, error));
     }
     return LS_OK;
 }
@@ -155,9 +156,11 @@ static ls_status draw_tensor(const transfer *t, ls_value_id id, double deviation
     float *values = NULL;
     LS_TRY(LS_NEW(values, elements, "initial weights", error));
     if (deviation > 0) ls_normal_fill(values, elements, deviation, initial_key(seed), stream);
-    ls_state_write(t->executor, t->assembly, id, 0, elements, values);
+    ls_range held = ls_executor_held(t->executor, id);
+    ls_status status = ls_executor_put(t->executor, id, held.begin, held.end - held.begin,
+                                       values + held.begin, error);
     ls_free(values);
-    return LS_OK;
+    return status;
 }
 
 static ls_status load_parameter(const transfer *t, const ls_weights *weights, size_t index,
@@ -206,11 +209,50 @@ ls_status ls_parameters_load(ls_executor *executor, const ls_assembly *assembly,
     return status;
 }
 
-ls_status ls_parameters_save(const ls_state_owners *owners, const char *path, ls_error *error)
+typedef struct saving {
+    const ls_tensor_reader *reader;
+    const ls_assembly *assembly;
+    ls_safetensors_writer *writer;
+    float *piece; /* [PIECE] */
+} saving;
+
+static ls_status save_tensor(const saving *s, size_t index, ls_error *error)
 {
-    ls_state state;
-    LS_TRY(ls_state_list(&state, owners->assembly, error));
-    ls_status status = ls_tensor_file_save(path, &state, owners, error);
-    ls_state_deinit(&state);
+    static const ls_extents fixed = {{1}};
+    ls_value_id id = s->assembly->model.parameters[index].value;
+    int64_t elements = ls_value_elements(ls_value_of(s->assembly->program, id), &fixed);
+    for (int64_t first = 0; first < elements; first += PIECE) {
+        int64_t count = elements - first < PIECE ? elements - first : PIECE;
+        LS_TRY(s->reader->read(s->reader->context, id, first, count, s->piece, error));
+        LS_TRY(ls_safetensors_writer_write(s->writer, index, s->piece,
+                                           (size_t)count * sizeof(float), error));
+    }
+    return LS_OK;
+}
+
+ls_status ls_parameters_save(const ls_tensor_reader *reader, const ls_assembly *assembly,
+                             const char *path, ls_error *error)
+{
+    saving s = {.reader = reader, .assembly = assembly};
+    ls_safetensors_entry *entries = NULL;
+    size_t count = assembly->model.parameter_count, index;
+    ls_status status;
+    LS_TRY_GOTO(status, LS_NEW(s.piece, PIECE, "weights on their way", error), done);
+    LS_TRY_GOTO(status, LS_NEW(entries, count, "weights to save", error), done);
+    for (size_t i = 0; i < count; i++) {
+        const ls_value *value = ls_value_of(assembly->program, assembly->model.parameters[i].value);
+        entries[i] = (ls_safetensors_entry){
+            .name = value->name, .dtype = LS_SAFETENSORS_F32, .rank = value->rank};
+        for (int axis = 0; axis < value->rank; axis++)
+            entries[i].shape[axis] = value->shape[axis].constant;
+    }
+    LS_TRY_GOTO(status, ls_safetensors_writer_new(&s.writer, path, entries, count, error), done);
+    while (ls_safetensors_writer_next(s.writer, &index))
+        LS_TRY_GOTO(status, save_tensor(&s, index, error), done);
+    status = ls_safetensors_writer_finish(s.writer, error);
+done:
+    ls_safetensors_writer_free(s.writer);
+    ls_free(entries);
+    ls_free(s.piece);
     return status;
 }

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "engine/assembly.h"
 #include "engine/executor.h"
-#include "engine/state.h"
 #include "formats/weights.h"
 
 /* Rows of the classifier's weight in the files, 0 if they have no classification head. LS_INVALID
@@ -26,16 +25,24 @@ void ls_parameters_notes_deinit(ls_parameters_notes *notes);
 ls_status ls_parameters_check(const ls_assembly *assembly, const ls_weights *weights,
                               ls_error *error) LS_MUST_CHECK;
 
+/* Elements [first, first + count) of a value, wherever they are. */
+typedef struct ls_tensor_reader {
+    ls_status (*read)(void *context, ls_value_id value, int64_t first, int64_t count, float *to,
+                      ls_error *error);
+    void *context;
+} ls_tensor_reader;
+
 /* Read every parameter under any of the names it has had (with or without the body's prefix, old
  * gamma and beta), as fp32. A missing body tensor and a wrong shape are
  * LS_INVALID, a value that is not finite LS_NOT_FINITE, a dtype that is no float LS_UNSUPPORTED;
- * all name the tensor. What a new head needs is drawn from `seed`. */
+ * all name the tensor. What a new head needs is drawn from `seed`. Of parameters that are divided
+ * among ranks, each one reads what it owns. */
 ls_status ls_parameters_load(ls_executor *executor, const ls_assembly *assembly,
                              const ls_weights *weights, uint64_t seed, ls_parameters_notes *notes,
                              ls_error *error) LS_MUST_CHECK;
 
 /* Write all parameters to one safetensors file under the program's names, whole or not at all. */
-ls_status ls_parameters_save(const ls_state_owners *owners, const char *path,
-                             ls_error *error) LS_MUST_CHECK;
+ls_status ls_parameters_save(const ls_tensor_reader *reader, const ls_assembly *assembly,
+                             const char *path, ls_error *error) LS_MUST_CHECK;
 
 #endif

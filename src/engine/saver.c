@@ -24,6 +24,7 @@ struct ls_saver {
     ls_state state;
     ls_snapshot *snapshots; /* [owners.count]; NULL: none */
     ls_queue *queue;        /* with snapshots */
+    float *buffer;          /* [LS_STATE_PIECE] */
     bool lowered;           /* the queue's thread has its priority */
 
     /* The save that goes on, or went last. */
@@ -52,7 +53,7 @@ static ls_status write_tensors(ls_saver *saver, const char *folder, int which, l
         LS_TRY_GOTO(status,
                     ls_tensor_file_write(&file, owners->executors[i],
                                          saver->from_snapshot ? &saver->snapshots[i] : NULL,
-                                         owners->buffer, &saver->done, error),
+                                         saver->buffer, &saver->done, error),
                     done);
     status = ls_tensor_file_finish(&file, error);
 done:
@@ -64,20 +65,21 @@ done:
 static ls_status write_texts(const ls_saver *saver, const char *folder, ls_error *error)
 {
     const ls_saver_options *options = &saver->options;
-    char *metrics = NULL, *trainer = NULL;
+    char *from = NULL, *metrics = NULL, *trainer = NULL;
     ls_status status;
     LS_TRY_GOTO(
         status,
         ls_output_write_files(folder, options->folder, options->labels, options->max_length, error),
         done);
+    LS_TRY_GOTO(status, ls_path_join(&from, options->output, LS_CHECKPOINT_METRICS, error), done);
     LS_TRY_GOTO(status, ls_path_join(&metrics, folder, LS_CHECKPOINT_METRICS, error), done);
     LS_TRY_GOTO(status, ls_path_join(&trainer, folder, LS_CHECKPOINT_TRAINER, error), done);
     LS_TRY_GOTO(status,
-                ls_file_copy_start(saver->contents.metrics, metrics,
-                                   (uint64_t)saver->contents.metrics_bytes, error),
+                ls_file_copy_start(from, metrics, (uint64_t)saver->contents.metrics_bytes, error),
                 done);
     status = ls_file_write(trainer, saver->contents.trainer, saver->contents.trainer_length, error);
 done:
+    ls_free(from);
     ls_free(metrics);
     ls_free(trainer);
     return status;
@@ -175,6 +177,7 @@ ls_status ls_saver_new(ls_saver **out, const ls_saver_options *options, ls_error
     LS_TRY(LS_NEW(saver, 1, "saver of checkpoints", error));
     saver->options = *options;
     LS_TRY_GOTO(status, ls_state_list(&saver->state, options->owners.assembly, error), fail);
+    LS_TRY_GOTO(status, LS_NEW(saver->buffer, LS_STATE_PIECE, "numbers on their way", error), fail);
     if (options->background) LS_TRY_GOTO(status, new_snapshots(saver, error), fail);
     for (size_t i = 0; i < saver->state.count; i++)
         saver->total += saver->state.tensors[i].elements * (int64_t)sizeof(float);
@@ -192,6 +195,7 @@ void ls_saver_free(ls_saver *saver)
     for (int i = 0; saver->snapshots && i < saver->options.owners.count; i++)
         ls_snapshot_deinit(&saver->snapshots[i]);
     ls_free(saver->snapshots);
+    ls_free(saver->buffer);
     ls_free(saver->contents.trainer);
     ls_state_deinit(&saver->state);
     ls_free(saver);
@@ -200,9 +204,7 @@ void ls_saver_free(ls_saver *saver)
 static ls_status take_snapshot(void *context, int rank, ls_error *error)
 {
     ls_saver *saver = context;
-    (void)error;
-    ls_snapshot_take(&saver->snapshots[rank]);
-    return LS_OK;
+    return ls_snapshot_take(&saver->snapshots[rank], error);
 }
 
 void ls_saver_save(ls_saver *saver, const ls_checkpoint_contents *contents, bool background)

@@ -30,8 +30,7 @@ void ls_saver_free(ls_saver *saver);
 typedef struct ls_checkpoint_contents {
     int64_t step;
     int64_t best;          /* step of the best checkpoint, which is kept; -1: none */
-    const char *metrics;   /* path of metrics.jsonl, borrowed until the end of the save */
-    int64_t metrics_bytes; /* of whole lines in it so far */
+    int64_t metrics_bytes; /* of whole lines in the folder's metrics.jsonl so far */
     char *trainer;         /* text of trainer.json; the saver frees it */
     size_t trainer_length;
 } ls_checkpoint_contents;

@@ -1,5 +1,7 @@
 #include "engine/snapshot.h"
 
+#include <stdatomic.h>
+
 #include "base/alloc.h"
 #include "base/threads.h"
 
@@ -21,7 +23,7 @@ ls_status ls_snapshot_new(ls_snapshot *snapshot, const ls_state *state, ls_execu
     snapshot->elements = elements;
     int64_t offset = 0;
     for (size_t i = 0; i < state->count; i++) {
-        ls_state_range part =
+        ls_range part =
             ls_state_saved(state->assembly, state->tensors[i].value, ls_executor_rank(executor));
         snapshot->offsets[i] = offset;
         offset += (part.end - part.begin + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -43,32 +45,57 @@ void ls_snapshot_deinit(ls_snapshot *snapshot)
     *snapshot = (ls_snapshot){0};
 }
 
+typedef struct copy_work {
+    const ls_snapshot *snapshot;
+    _Atomic ls_status status;
+    ls_error *error; /* of the piece that failed first */
+} copy_work;
+
+static ls_status copy_part(const ls_snapshot *snapshot, size_t index, int64_t from, int64_t to,
+                           ls_error *error)
+{
+    const ls_state *state = snapshot->state;
+    ls_value_id value = state->tensors[index].value;
+    ls_range part = ls_state_saved(state->assembly, value, ls_executor_rank(snapshot->executor));
+    if (from < 0) from = 0;
+    if (to > part.end - part.begin) to = part.end - part.begin;
+    if (from >= to) return LS_OK;
+    return ls_executor_get(snapshot->executor, value, part.begin + from, to - from,
+                           snapshot->elements + snapshot->offsets[index] + from, error);
+}
+
 /* Pieces are cut at the snapshot's own places, so that all threads have as much to do. */
 static void copy_piece(void *context, int64_t piece, int thread)
 {
-    const ls_snapshot *snapshot = context;
-    const ls_state *state = snapshot->state;
+    copy_work *work = context;
+    const int64_t *offsets = work->snapshot->offsets;
     int64_t begin = piece * PIECE, end = begin + PIECE;
     (void)thread;
-    for (size_t i = 0; i < state->count && snapshot->offsets[i] < end; i++) {
-        if (snapshot->offsets[i + 1] <= begin) continue;
-        ls_value_id value = state->tensors[i].value;
-        ls_state_range part =
-            ls_state_saved(state->assembly, value, ls_executor_rank(snapshot->executor));
-        int64_t from = begin > snapshot->offsets[i] ? begin - snapshot->offsets[i] : 0;
-        int64_t to = end - snapshot->offsets[i];
-        if (to > part.end - part.begin) to = part.end - part.begin;
-        if (from < to)
-            ls_state_read(snapshot->executor, state->assembly, value, part.begin + from, to - from,
-                          snapshot->elements + snapshot->offsets[i] + from);
+    for (size_t i = 0; i < work->snapshot->state->count && offsets[i] < end; i++) {
+        ls_error error;
+        ls_status none = LS_OK;
+        if (offsets[i + 1] <= begin) continue;
+        ls_status status =
+            copy_part(work->snapshot, i, begin - offsets[i], end - offsets[i], &error);
+        if (status != LS_OK && atomic_compare_exchange_strong(&work->status, &none, status))
+            *work->error = error;
     }
 }
 
-void ls_snapshot_take(ls_snapshot *snapshot)
+ls_status ls_snapshot_take(ls_snapshot *snapshot, ls_error *error)
 {
+    ls_error failure;
+    copy_work work = {.snapshot = snapshot, .status = LS_OK, .error = &failure};
     int64_t pieces = (snapshot->offsets[snapshot->state->count] + PIECE - 1) / PIECE;
-    ls_threads_run(ls_cpu_device_pool(ls_executor_device(snapshot->executor)), pieces, copy_piece,
-                   snapshot);
+    /* What is offloaded is read by one thread at a time. */
+    if (ls_executor_offload(snapshot->executor))
+        for (int64_t piece = 0; piece < pieces; piece++)
+            copy_piece(&work, piece, 0);
+    else
+        ls_threads_run(ls_cpu_device_pool(ls_executor_device(snapshot->executor)), pieces,
+                       copy_piece, &work);
+    if (work.status != LS_OK && error) *error = failure;
+    return work.status;
 }
 
 const float *ls_snapshot_part(const ls_snapshot *snapshot, size_t index)

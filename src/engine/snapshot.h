@@ -16,8 +16,9 @@ ls_status ls_snapshot_new(ls_snapshot *snapshot, const ls_state *state, ls_execu
                           ls_error *error) LS_MUST_CHECK;
 void ls_snapshot_deinit(ls_snapshot *snapshot); /* safe on an all-zero one and twice */
 
-/* Copy, on all threads of the rank's device. Allocates nothing. */
-void ls_snapshot_take(ls_snapshot *snapshot);
+/* Copy, on all threads of the rank's device. Allocates nothing. Fails where what is offloaded
+ * cannot be read. */
+ls_status ls_snapshot_take(ls_snapshot *snapshot, ls_error *error) LS_MUST_CHECK;
 /* The rank's part of tensor `index`, see ls_state_saved. */
 const float *ls_snapshot_part(const ls_snapshot *snapshot, size_t index);
 

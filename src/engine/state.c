@@ -10,41 +10,14 @@ static int64_t elements_of(const ls_assembly *assembly, ls_value_id tensor)
     return ls_value_elements(ls_value_of(assembly->program, tensor), &fixed);
 }
 
-ls_state_range ls_state_held(const ls_assembly *assembly, ls_value_id tensor, int rank)
+ls_range ls_state_saved(const ls_assembly *assembly, ls_value_id tensor, int rank)
 {
-    (void)rank; /* all hold all */
-    return (ls_state_range){0, elements_of(assembly, tensor)};
-}
-
-ls_state_range ls_state_saved(const ls_assembly *assembly, ls_value_id tensor, int rank)
-{
+    const ls_program *program = assembly->program;
+    if (ls_value_of(program, tensor)->layout != LS_LAYOUT_WHOLE)
+        return ls_layout_owned(program, ls_layout_parameter(program, tensor), rank);
     int64_t elements = elements_of(assembly, tensor), ranks = assembly->ranks;
-    return (ls_state_range){elements / ranks * rank + elements % ranks * rank / ranks,
-                            elements / ranks * (rank + 1) + elements % ranks * (rank + 1) / ranks};
-}
-
-void ls_state_read(ls_executor *executor, const ls_assembly *assembly, ls_value_id tensor,
-                   int64_t first, int64_t count, float *into)
-{
-    ls_device *device = ls_executor_device(executor);
-    const float *from = ls_executor_address(executor, tensor);
-    from += first - ls_state_held(assembly, tensor, ls_executor_rank(executor)).begin;
-    device->operations->download(device, into, from, count * (int64_t)sizeof *into);
-    device->operations->wait(device);
-}
-
-void ls_state_write(ls_executor *executor, const ls_assembly *assembly, ls_value_id tensor,
-                    int64_t first, int64_t count, const float *from)
-{
-    ls_device *device = ls_executor_device(executor);
-    ls_state_range held = ls_state_held(assembly, tensor, ls_executor_rank(executor));
-    float *to = ls_executor_address(executor, tensor);
-    int64_t begin = first < held.begin ? held.begin : first;
-    int64_t end = first + count < held.end ? first + count : held.end;
-    if (begin >= end) return;
-    device->operations->upload(device, to + (begin - held.begin), from + (begin - first),
-                               (end - begin) * (int64_t)sizeof *from);
-    device->operations->wait(device);
+    return (ls_range){elements / ranks * rank + elements % ranks * rank / ranks,
+                      elements / ranks * (rank + 1) + elements % ranks * (rank + 1) / ranks};
 }
 
 /* "first_moment.<parameter>" of the program is "<parameter>.first_moment" in a file. */
@@ -102,7 +75,7 @@ int64_t ls_state_snapshot_bytes(const ls_assembly *assembly)
             const ls_value *value = ls_value_of(program, id);
             bool kept = value->role == LS_ROLE_PARAMETER || value->role == LS_ROLE_OPTIMIZER_STATE;
             if (!kept || value->storage != id) continue;
-            ls_state_range range = ls_state_saved(assembly, id, rank);
+            ls_range range = ls_state_saved(assembly, id, rank);
             int64_t own = (range.end - range.begin) * (int64_t)sizeof(float);
             bytes += (own + LS_PLAN_ALIGNMENT - 1) / LS_PLAN_ALIGNMENT * LS_PLAN_ALIGNMENT;
         }

@@ -1,11 +1,6 @@
 #include "engine/tensor_file.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/alloc.h"
-#include "base/files.h"
 
 static void describe(const ls_tensor_file *file, ls_safetensors_entry *entries)
 {
@@ -48,13 +43,13 @@ static ls_status write_part(const ls_tensor_file *file, size_t index, ls_executo
 {
     const ls_assembly *assembly = file->state->assembly;
     ls_value_id value = file->state->tensors[file->first + index].value;
-    ls_state_range part = ls_state_saved(assembly, value, ls_executor_rank(executor));
+    ls_range part = ls_state_saved(assembly, value, ls_executor_rank(executor));
     const float *kept = snapshot ? ls_snapshot_part(snapshot, file->first + index) : NULL;
     for (int64_t first = part.begin; first < part.end; first += LS_STATE_PIECE) {
         int64_t count = part.end - first < LS_STATE_PIECE ? part.end - first : LS_STATE_PIECE;
         const float *from = kept ? kept + (first - part.begin) : buffer;
         size_t bytes = (size_t)count * sizeof(float);
-        if (!kept) ls_state_read(executor, assembly, value, first, count, buffer);
+        if (!kept) LS_TRY(ls_executor_get(executor, value, first, count, buffer, error));
         LS_TRY(ls_sized_file_write(&file->file, from, bytes,
                                    file->layout.offset[index] + (uint64_t)first * sizeof(float),
                                    error));
@@ -83,30 +78,4 @@ void ls_tensor_file_deinit(ls_tensor_file *file)
     ls_safetensors_layout_deinit(&file->layout);
     *file = (ls_tensor_file){0};
     file->file.descriptor = -1;
-}
-
-static ls_status save(ls_tensor_file *file, const char *temporary, const char *path,
-                      const ls_state *state, const ls_state_owners *owners, ls_error *error)
-{
-    LS_TRY(ls_tensor_file_create(file, temporary, state, 0, state->parameters, error));
-    for (int i = 0; i < owners->count; i++)
-        LS_TRY(ls_tensor_file_write(file, owners->executors[i], NULL, owners->buffer, NULL, error));
-    LS_TRY(ls_tensor_file_finish(file, error));
-    return ls_file_publish(temporary, path, error);
-}
-
-ls_status ls_tensor_file_save(const char *path, const ls_state *state,
-                              const ls_state_owners *owners, ls_error *error)
-{
-    ls_tensor_file file = {.file = {.descriptor = -1}};
-    char *temporary = NULL;
-    size_t length = strlen(path) + 32;
-    LS_TRY(ls_new((void **)&temporary, length, 1, "path", error));
-    snprintf(temporary, length, "%s.tmp-%ld", path, (long)getpid());
-    (void)unlink(temporary);
-    ls_status status = save(&file, temporary, path, state, owners, error);
-    ls_tensor_file_deinit(&file);
-    if (status != LS_OK) (void)unlink(temporary);
-    ls_free(temporary);
-    return status;
 }

@@ -30,8 +30,4 @@ ls_status ls_tensor_file_finish(ls_tensor_file *file,
                                 ls_error *error) LS_MUST_CHECK; /* sync, close */
 void ls_tensor_file_deinit(ls_tensor_file *file); /* safe on an all-zero one and twice */
 
-/* All parameters to one file, whole or not at all. */
-ls_status ls_tensor_file_save(const char *path, const ls_state *state,
-                              const ls_state_owners *owners, ls_error *error) LS_MUST_CHECK;
-
 #endif

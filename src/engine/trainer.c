@@ -1,6 +1,7 @@
 #include "engine/trainer.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/fail_point.h"
 #include "base/scalar_math.h"
 #include "data/sampler.h"
@@ -12,12 +13,14 @@ struct ls_trainer {
     ls_trainer_options options;
     ls_executor *executor;
     ls_feeder *feeder;
-    ls_comm *comm;         /* NULL: one rank */
     ls_exchange *exchange; /* with several ranks */
-    float *loss_slots;     /* [gradient slots] */
-    ls_audit *audit;       /* NULL: none */
-    int audited;           /* rank whose passes are computed again in this step, -1: none */
-    int64_t skipped;       /* steps so far that updated nothing */
+    float *loss_slots;     /* of the step's loss; the first one is the sum */
+    double update_flops;
+    ls_trainer_tracks tracks;
+    ls_audit *audit;    /* NULL: none */
+    int audited;        /* rank whose passes are computed again in this step, -1: none */
+    int64_t skipped;    /* steps so far that updated nothing */
+    ls_pass_look *look; /* of a diagnosis that goes on */
 };
 
 ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls_error *error)
@@ -28,17 +31,20 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls
     LS_TRY(LS_NEW(trainer, 1, "trainer", error));
     trainer->options = *options;
     trainer->skipped = options->skipped;
+    trainer->audited = -1;
     ls_executor_options executor = {.program = assembly->program,
                                     .plan = &assembly->plan,
                                     .device = options->device,
                                     .limits = assembly->limits,
-                                    .rank = options->rank};
+                                    .offload_folder = options->offload_folder,
+                                    .rank = options->rank,
+                                    .poison = options->poison};
     LS_TRY_GOTO(status, ls_executor_new(&trainer->executor, &executor, error), fail);
     LS_TRY_GOTO(status, ls_feeder_new(&trainer->feeder, assembly, trainer->executor, error), fail);
-    LS_TRY_GOTO(status,
-                LS_NEW(trainer->loss_slots, assembly->program->gradient_slots, "loss", error),
-                fail);
-    trainer->audited = -1;
+    const ls_value *loss = ls_value_of(assembly->program, assembly->model.results.loss);
+    LS_TRY_GOTO(status, LS_NEW(trainer->loss_slots, loss->shape[0].constant, "loss", error), fail);
+    static const ls_extents fixed = {{1}};
+    trainer->update_flops = ls_executor_flops(trainer->executor, LS_RUN_UPDATE, &fixed);
     if (options->audit)
         LS_TRY_GOTO(status, ls_audit_new(&trainer->audit, assembly, trainer->executor, error),
                     fail);
@@ -67,10 +73,16 @@ ls_executor *ls_trainer_executor(ls_trainer *trainer)
 
 ls_status ls_trainer_connect(ls_trainer *trainer, ls_comm *comm, ls_error *error)
 {
-    trainer->comm = comm;
     return ls_exchange_new(&trainer->exchange, comm, trainer->executor,
                            trainer->options.assembly->program, &trainer->options.assembly->plan,
                            error);
+}
+
+void ls_trainer_trace(ls_trainer *trainer, const ls_trainer_tracks *tracks)
+{
+    trainer->tracks = tracks ? *tracks : (ls_trainer_tracks){0};
+    ls_executor_trace(trainer->executor, trainer->tracks.compute);
+    if (trainer->exchange) ls_exchange_trace(trainer->exchange, trainer->tracks.communication);
 }
 
 int64_t ls_trainer_elements(const ls_trainer *trainer)
@@ -110,6 +122,47 @@ static void write_step_inputs(ls_trainer *trainer, int64_t step, int32_t samples
                  __builtin_sqrt(1.0 - ls_math_pow((double)(float)options->beta2, count)));
 }
 
+/* Adds the time since *border to *part and moves the border. */
+static void close_part(double *border, double *part)
+{
+    double now = ls_seconds();
+    *part += now - *border;
+    *border = now;
+}
+
+static void add_span(ls_track *track, const char *name, double begin, double end)
+{
+    ls_span span = {.name = name, .begin = begin, .end = end, .op = LS_TRACE_NO_OP};
+    ls_track_add(track, &span);
+}
+
+/* Ops of a run from *border on, the exchanges that were waited for among them apart. */
+static void run_ops(ls_trainer *trainer, unsigned segments, const ls_extents *extents,
+                    double *border, ls_step_result *result)
+{
+    ls_executor_run(trainer->executor, segments, extents);
+    ls_run_times run = ls_executor_times(trainer->executor);
+    ls_step_times *times = &result->times;
+    double forward = run.backward_began - *border - run.exchange_before;
+    *border = run.backward_began;
+    close_part(border, &times->backward);
+    times->forward += forward;
+    times->backward -= run.exchange_after;
+    times->exchange += run.exchange_before + run.exchange_after;
+    result->flops += ls_executor_flops(trainer->executor, segments & LS_RUN_PASS, extents);
+}
+
+static ls_status finish_exchanges(ls_trainer *trainer, double *border, ls_step_result *result,
+                                  ls_error *error)
+{
+    if (!trainer->exchange) return LS_OK;
+    double begin = *border;
+    ls_status status = ls_exchange_finish(trainer->exchange, error);
+    close_part(border, &result->times.exchange);
+    add_span(trainer->tracks.compute, "wait for exchanges", begin, *border);
+    return status;
+}
+
 ls_audit *ls_trainer_audit(ls_trainer *trainer)
 {
     return trainer->audit;
@@ -117,7 +170,7 @@ ls_audit *ls_trainer_audit(ls_trainer *trainer)
 
 void ls_trainer_audit_next(ls_trainer *trainer, int rank)
 {
-    trainer->audited = rank;
+    trainer->audited = trainer->options.assembly->shard.gradients ? -1 : rank;
 }
 
 /* Between the passes and the exchange, which changes the gradients: hash, or compute again. */
@@ -131,30 +184,55 @@ static void audit_passes(ls_trainer *trainer, const ls_batch *batch)
     trainer->audited = -1;
 }
 
-/* The rank's samples, pass by pass; the exchanges start in the last one. A rank without leaves (of
- * a short batch) adds nothing, but takes part in the exchanges. */
-static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, uint64_t *digest,
-                            ls_error *error)
+/* What is known of a pass before it runs. */
+static void note_samples(ls_trainer *trainer, const ls_batch *batch, int32_t begin, int32_t end,
+                         ls_step_result *result)
+{
+    if (trainer->look) ls_pass_look_at(trainer->look, trainer->executor, batch, begin, end);
+    for (int32_t sample = begin; sample < end; sample++)
+        result->samples_digest += ls_sample_digest(batch->sample_ids[sample]);
+}
+
+/* The rank's samples, pass by pass; the exchanges start in the last one, those of passes of all
+ * ranks in each. A rank without leaves (of a short batch) adds nothing, but takes part in all that
+ * is done together. */
+static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, double *border,
+                            ls_step_result *result, ls_error *error)
 {
     static const ls_extents fixed = {{1}};
-    int64_t pass = trainer->options.assembly->samples_per_pass;
-    int32_t begin, last;
-    ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size, trainer->options.rank,
-                    &begin, &last);
-    bool audited = trainer->audited >= 0, alone = begin == last || audited;
-    while (begin < last) {
-        int32_t end = last - begin > pass ? begin + (int32_t)pass : last;
-        unsigned segments = end == last && !alone ? LS_RUN_PASS | LS_RUN_EXCHANGE : LS_RUN_PASS;
-        ls_extents extents = ls_feeder_pass(trainer->feeder, batch, begin, end);
-        ls_executor_run(trainer->executor, segments, &extents);
-        for (int32_t sample = begin; sample < end; sample++)
-            *digest += ls_sample_digest(batch->sample_ids[sample]);
-        begin = end;
+    double feeding = *border;
+    int32_t passes =
+        ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size, trainer->options.rank);
+    bool alone = passes == 0 || trainer->audited >= 0; /* the exchanges */
+    for (int32_t pass = 0; pass < passes; pass++) {
+        int32_t begin, end;
+        bool last = pass + 1 == passes && !alone;
+        unsigned segments = last ? LS_RUN_PASS | LS_RUN_EXCHANGE : LS_RUN_PASS;
+        ls_extents extents = fixed;
+        ls_feeder_share(trainer->feeder, batch, pass, &begin, &end);
+        if (begin < end)
+            extents = ls_feeder_pass(trainer->feeder, batch, begin, end);
+        else
+            segments |= LS_RUN_COLLECTIVES;
+        note_samples(trainer, batch, begin, end, result);
+        close_part(border, &result->times.data);
+        add_span(trainer->tracks.copies, "write inputs", feeding, *border);
+        run_ops(trainer, segments, &extents, border, result);
+        feeding = *border;
     }
     ls_fault_gradient(trainer->executor, trainer->options.assembly);
-    if (audited) audit_passes(trainer, batch);
-    if (alone) ls_executor_run(trainer->executor, LS_RUN_EXCHANGE, &fixed);
-    return trainer->exchange ? ls_exchange_finish(trainer->exchange, error) : LS_OK;
+    if (trainer->audited >= 0) audit_passes(trainer, batch);
+    if (alone) {
+        close_part(border, &result->times.data);
+        run_ops(trainer, LS_RUN_EXCHANGE, &fixed, border, result);
+    }
+    return finish_exchanges(trainer, border, result, error);
+}
+
+/* "-nan" tells nobody more than "nan". */
+static double without_sign(double value)
+{
+    return value != value ? __builtin_nan("") : value;
 }
 
 ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *batch,
@@ -162,34 +240,45 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
 {
     static const ls_extents fixed = {{1}};
     const ls_assembly *assembly = trainer->options.assembly;
-    ls_fault_weights(trainer->executor, assembly);
+    double border = ls_seconds();
+    LS_TRY(ls_fault_weights(trainer->executor, assembly, "weights", error));
     (void)ls_fail_point("step");
+    *result = (ls_step_result){.begin = border, .flops = trainer->update_flops};
     result->learning_rate = ls_schedule_rate(&trainer->options.schedule, step - 1);
     write_step_inputs(trainer, step, batch->samples, result->learning_rate);
-    result->samples_digest = 0;
-    LS_TRY(run_passes(trainer, batch, &result->samples_digest, error));
+    LS_TRY(run_passes(trainer, batch, &border, result, error));
+    LS_TRY(ls_executor_check(trainer->executor, error)); /* before others get to see what it made */
     (void)ls_fail_point("update");
     ls_executor_run(trainer->executor, LS_RUN_UPDATE, &fixed);
+    ls_run_times run = ls_executor_times(trainer->executor);
+    close_part(&border, &result->times.optimizer);
+    result->times.optimizer -= run.exchange_before + run.exchange_after;
+    result->times.exchange += run.exchange_before + run.exchange_after;
+    LS_TRY(ls_executor_check(trainer->executor, error));
+    if (assembly->shard.optimizer_state) LS_TRY(finish_exchanges(trainer, &border, result, error));
     ls_executor_read(trainer->executor, assembly->model.results.loss, trainer->loss_slots, &fixed);
-    result->loss = (double)trainer->loss_slots[0] / batch->samples;
-    result->gradient_norm = (double)read_scalar(trainer, assembly->norm.norm);
+    result->loss = without_sign((double)trainer->loss_slots[0] / batch->samples);
+    result->gradient_norm = without_sign((double)read_scalar(trainer, assembly->norm.norm));
+    close_part(&border, &result->times.optimizer);
+    result->end = border;
     result->finite = __builtin_isfinite(result->loss) && __builtin_isfinite(result->gradient_norm);
     trainer->skipped += !result->finite;
     return LS_OK;
 }
 
-void ls_trainer_diagnose(ls_trainer *trainer, const ls_batch *batch, ls_finding *finding)
+ls_status ls_trainer_diagnose(ls_trainer *trainer, const ls_batch *batch, ls_finding *finding,
+                              ls_error *error)
 {
     const ls_assembly *assembly = trainer->options.assembly;
-    int32_t begin, last;
-    if (!ls_diagnose_state(finding, assembly, trainer->executor)) return;
-    ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size, trainer->options.rank,
-                    &begin, &last);
-    while (begin < last) {
-        int32_t most = (int32_t)assembly->samples_per_pass;
-        int32_t end = last - begin > most ? begin + most : last;
-        ls_extents extents = ls_feeder_pass(trainer->feeder, batch, begin, end);
-        ls_diagnose_pass(finding, assembly, trainer->executor, batch, begin, end, &extents);
-        begin = end;
-    }
+    ls_pass_look look = {.finding = finding, .program = assembly->program};
+    ls_step_result again = {0};
+    double border = ls_seconds();
+    LS_TRY(ls_diagnose_state(finding, assembly, trainer->executor, error));
+    look.device = ls_executor_device(trainer->executor);
+    trainer->look = &look;
+    trainer->audited = -1;
+    ls_status status = run_passes(trainer, batch, &border, &again, error);
+    trainer->look = NULL;
+    ls_executor_observe(trainer->executor, NULL, NULL);
+    return status;
 }

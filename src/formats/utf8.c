@@ -47,3 +47,21 @@ size_t ls_utf8_valid_prefix(const char *bytes, size_t count)
     }
     return done;
 }
+
+ls_status ls_utf8_json(ls_text *text, const char *value, ls_error *error)
+{
+    if (!value) return ls_text_append(text, "null", 4, error);
+    ls_text clean = {0};
+    ls_status status = ls_text_append(&clean, "", 0, error);
+    for (size_t left = strlen(value); left && status == LS_OK;) {
+        size_t good = ls_utf8_valid_prefix(value, left);
+        status = ls_text_append(&clean, value, good, error);
+        if (status == LS_OK && good < left) status = ls_text_append(&clean, "?", 1, error);
+        good += good < left;
+        value += good;
+        left -= good;
+    }
+    if (status == LS_OK) status = ls_text_json_string(text, clean.data ? clean.data : "", error);
+    ls_text_deinit(&clean);
+    return status;
+}

@@ -1,4 +1,4 @@
-/* AdamW: each parameter and moment is read and written once. */
+/* AdamW and Adam: each parameter and moment is read and written once. */
 #include "kernels/functions.h"
 #include "kernels/vector.h"
 
@@ -7,18 +7,23 @@ typedef struct step {
     vec clip, one_minus_beta1, beta2, one_minus_beta2, root, epsilon, decay, size;
 } step;
 
-LS_INLINE void update_lanes(const step *s, vec gradient, vec *p, vec *m, vec *v)
+/* `l2` is a constant in each call: the decay of the gradient, else of the parameter. */
+LS_INLINE void update_lanes(const step *s, bool l2, vec gradient, vec *p, vec *m, vec *v)
 {
     vec g = gradient * s->clip;
-    vec decayed = vec_fma(-s->decay, *p, *p);
+    vec decayed = *p;
+    if (l2)
+        g = vec_fma(s->decay, *p, g);
+    else
+        decayed = vec_fma(-s->decay, *p, *p);
     *m = vec_fma(s->one_minus_beta1, g - *m, *m);
     *v = vec_fma(s->one_minus_beta2 * g, g, s->beta2 * *v);
     vec denominator = vec_sqrt(*v) / s->root + s->epsilon;
     *p = vec_fma(-s->size, *m / denominator, decayed);
 }
 
-/* `has_gradient` is a constant in each call. */
-LS_INLINE void update_all(const ls_adamw *update, const step *s, bool has_gradient)
+/* `l2` and `has_gradient` are constants in each call. */
+LS_INLINE void update_all(const ls_adamw *update, const step *s, bool l2, bool has_gradient)
 {
     const int64_t count = update->count;
     float *parameter = update->parameter;
@@ -26,7 +31,8 @@ LS_INLINE void update_all(const ls_adamw *update, const step *s, bool has_gradie
     int64_t e = 0;
     for (; e + LS_LANES <= count; e += LS_LANES) {
         vec p = vec_load(parameter + e), m = vec_load(first + e), v = vec_load(second + e);
-        update_lanes(s, has_gradient ? vec_load(update->gradient + e) : vec_set(0.0f), &p, &m, &v);
+        update_lanes(s, l2, has_gradient ? vec_load(update->gradient + e) : vec_set(0.0f), &p, &m,
+                     &v);
         vec_store(parameter + e, p);
         vec_store(first + e, m);
         vec_store(second + e, v);
@@ -35,8 +41,8 @@ LS_INLINE void update_all(const ls_adamw *update, const step *s, bool has_gradie
     if (left <= 0) return;
     vec p = vec_load_first(parameter + e, left);
     vec m = vec_load_first(first + e, left), v = vec_load_first(second + e, left);
-    update_lanes(s, has_gradient ? vec_load_first(update->gradient + e, left) : vec_set(0.0f), &p,
-                 &m, &v);
+    update_lanes(s, l2, has_gradient ? vec_load_first(update->gradient + e, left) : vec_set(0.0f),
+                 &p, &m, &v);
     vec_store_first(parameter + e, p, left);
     vec_store_first(first + e, m, left);
     vec_store_first(second + e, v, left);
@@ -51,11 +57,16 @@ void LS_KERNEL(adamw)(const ls_adamw *update)
         .one_minus_beta2 = vec_set(1.0f - update->beta2),
         .root = vec_set(update->correction2_root),
         .epsilon = vec_set(update->epsilon),
-        .decay = vec_set(update->learning_rate * update->weight_decay),
+        .decay = vec_set(update->l2 ? update->weight_decay
+                                    : update->learning_rate * update->weight_decay),
         .size = vec_set(update->learning_rate / update->correction1),
     };
-    if (update->gradient)
-        update_all(update, &s, true);
+    if (update->l2 && update->gradient)
+        update_all(update, &s, true, true);
+    else if (update->l2)
+        update_all(update, &s, true, false);
+    else if (update->gradient)
+        update_all(update, &s, false, true);
     else
-        update_all(update, &s, false);
+        update_all(update, &s, false, false);
 }

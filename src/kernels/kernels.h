@@ -111,7 +111,9 @@ typedef struct ls_classifier_loss {
 
 /* AdamW as Loshchilov and Hutter 2019 (decoupled decay), in PyTorch's order of operations:
  * p -= lr * decay * p; m += (1 - b1) (g - m); v = b2 v + (1 - b2) g g;
- * p -= (lr / c1) * m / (sqrt(v) / sqrt(c2) + epsilon), with g = gradient * clip_factor. */
+ * p -= (lr / c1) * m / (sqrt(v) / sqrt(c2) + epsilon), with g = gradient * clip_factor.
+ * With `l2` Adam as Kingma and Ba 2015: the decay is part of the gradient, g += decay * p, and the
+ * first line is left out. */
 typedef struct ls_adamw {
     float *parameter, *first_moment, *second_moment;
     const float *gradient; /* NULL: zero everywhere */
@@ -121,6 +123,7 @@ typedef struct ls_adamw {
     float correction1;      /* 1 - beta1^step, of the floats beta1 and beta2, as 1 - beta is */
     float correction2_root; /* sqrt(1 - beta2^step) */
     float clip_factor;
+    bool l2;
 } ls_adamw;
 
 /* Sizes that bound scratch memory. */
@@ -189,11 +192,7 @@ typedef struct ls_kernels {
      * zero; values [count][hidden]; equal to the bit to squared_sums over the whole table. */
     void (*squared_sums_rows)(double *blocks, const float *values, const int32_t *rows,
                               int64_t count, int64_t hidden, int64_t begin, int64_t end);
-    /* to[e] = the tree over sources[0..count-1][e]: source i is pushed, then the two newest partial
-     * sums are added merges[i] times (older + newer); one is left at the end. `to` may be one of
-     * the sources. */
-    void (*ordered_sum)(float *to, const float *const *sources, const uint8_t *merges,
-                        int32_t count, int64_t elements);
+    void (*ordered_sum)(const ls_ordered_sum *sum);
 } ls_kernels;
 
 /* The table for this machine: the best that CPUID and XCR0 allow, or the one that the environment

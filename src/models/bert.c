@@ -63,7 +63,7 @@ static ls_status build(ls_model_builder *builder)
     for (int64_t i = 0; i < config->layers; i++) {
         char prefix[64];
         snprintf(prefix, sizeof prefix, "bert.encoder.layer.%lld", (long long)i);
-        builder->unit++;
+        builder->program->unit++;
         ls_encoder_layer layer = {.prefix = prefix,
                                   .names = &names,
                                   .layer = i,
@@ -71,7 +71,7 @@ static ls_status build(ls_model_builder *builder)
                                   .first_only = i == config->layers - 1};
         LS_TRY(ls_model_encoder_layer(builder, &layer, &x));
     }
-    builder->unit++;
+    builder->program->unit++;
     return build_head(builder, x);
 }
 

@@ -49,12 +49,12 @@ static ls_status build(ls_model_builder *builder)
     for (int64_t i = 0; i < config->layers; i++) {
         char prefix[64];
         snprintf(prefix, sizeof prefix, "distilbert.transformer.layer.%lld", (long long)i);
-        builder->unit++;
+        builder->program->unit++;
         ls_encoder_layer layer = {
             .prefix = prefix, .names = &names, .layer = i, .first_only = i == config->layers - 1};
         LS_TRY(ls_model_encoder_layer(builder, &layer, &x));
     }
-    builder->unit++;
+    builder->program->unit++;
     LS_TRY(ls_model_apply_linear(builder, "pre_classifier", x, config->hidden_size,
                                  LS_INITIAL_NORMAL, LS_ACTIVATION_RELU, &x));
     LS_TRY(ls_dropout_op(builder->program, "pre_classifier", &builder->model->inputs, x,

@@ -17,7 +17,7 @@ ls_status ls_model_build(ls_program *program, ls_model *model, const ls_model_co
                          const ls_model_options *options, ls_error *error)
 {
     *model = (ls_model){.config = config, .classes = options->classes};
-    ls_model_builder builder = {program, model, config, error, 0};
+    ls_model_builder builder = {program, model, config, error};
     ls_status status = ls_inputs_declare(program, &model->inputs, options->touched, error);
     if (status == LS_OK) status = ls_model_definition_of(config->family)->build(&builder);
     if (status == LS_OK)
@@ -39,7 +39,7 @@ static ls_status declare(ls_model_builder *builder, ls_value value, ls_initial i
     ls_model *model = builder->model;
     value.dtype = LS_F32;
     value.role = LS_ROLE_PARAMETER;
-    value.unit = builder->unit;
+    value.unit = builder->program->unit;
     value.parameter = LS_NO_VALUE;
     LS_TRY(LS_GROW(model->parameters, model->parameter_capacity, model->parameter_count + 1,
                    "model parameters", builder->error));

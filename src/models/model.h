@@ -47,7 +47,6 @@ typedef struct ls_model_builder {
     ls_model *model;
     const ls_model_config *config;
     ls_error *error;
-    int unit; /* of the parameters declared from now on */
 } ls_model_builder;
 
 /* One row a family: how it builds its body and head from the shared inputs. */

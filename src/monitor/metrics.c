@@ -1,81 +1,26 @@
 #include "monitor/metrics.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <string.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/files.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "monitor/record_file.h"
 
-/* More than a step's line can need: nine keys and numbers. */
-enum { STEP_LINE_BYTES = 1024 };
+/* More than a step's line can need: twenty keys and numbers. */
+enum { STEP_LINE_BYTES = 2048 };
 
-struct ls_metrics {
-    int descriptor;
-    off_t bytes; /* whole lines in the file */
-    char *path;
+typedef struct metrics {
+    ls_sink sink;
+    ls_record_file file;
     ls_text line;
-};
+} metrics;
 
-static ls_status fail_errno(const ls_metrics *metrics, const char *action, int code,
-                            ls_error *error)
+static ls_status write_line(metrics *m, ls_error *error)
 {
-    return ls_fail(error, LS_IO, "%s: cannot %s: %s (errno %d)", metrics->path, action,
-                   strerror(code), code);
-}
-
-ls_status ls_metrics_open(ls_metrics **out, const char *folder, bool keep, ls_error *error)
-{
-    ls_metrics *metrics = NULL;
-    ls_status status;
-    LS_TRY(LS_NEW(metrics, 1, "metrics", error));
-    metrics->descriptor = -1;
-    LS_TRY_GOTO(status, ls_path_join(&metrics->path, folder, "metrics.jsonl", error), fail);
-    LS_TRY_GOTO(
-        status,
-        LS_GROW(metrics->line.data, metrics->line.capacity, STEP_LINE_BYTES, "metrics", error),
-        fail);
-    int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (keep ? 0 : O_TRUNC);
-    metrics->descriptor = open(metrics->path, flags, 0666);
-    if (metrics->descriptor < 0) {
-        status = fail_errno(metrics, "open", errno, error);
-        goto fail;
-    }
-    metrics->bytes = lseek(metrics->descriptor, 0, SEEK_END);
-    if (metrics->bytes < 0) {
-        status = fail_errno(metrics, "find the end", errno, error);
-        goto fail;
-    }
-    *out = metrics;
-    return LS_OK;
-fail:
-    ls_metrics_free(metrics);
-    return status;
-}
-
-static ls_status write_line(ls_metrics *metrics, ls_error *error)
-{
-    LS_TRY(ls_text_append(&metrics->line, "}\n", 2, error));
-    size_t done = 0;
-    while (done < metrics->line.length) {
-        ssize_t wrote =
-            write(metrics->descriptor, metrics->line.data + done, metrics->line.length - done);
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote < 0) {
-            int code = errno;
-            if (done && ftruncate(metrics->descriptor, metrics->bytes) != 0)
-                return fail_errno(metrics, "take back half a line", errno, error);
-            return fail_errno(metrics, "write", code, error);
-        }
-        done += (size_t)wrote;
-    }
-    metrics->bytes += (off_t)done;
-    return LS_OK;
+    LS_TRY(ls_text_append(&m->line, "}\n", 2, error));
+    return ls_record_file_write(&m->file, m->line.data, m->line.length, error);
 }
 
 /* Called with what stands before the number: a key, or nothing. */
@@ -95,23 +40,46 @@ static double microseconds(double seconds)
     return (double)(int64_t)(seconds * 1e6 + 0.5) / 1e6;
 }
 
-ls_status ls_metrics_step(ls_metrics *metrics, const ls_step_report *report, ls_error *error)
+/* Where the time went, and what the process took of the machine. */
+static ls_status put_usage(ls_text *line, const ls_step_report *report, ls_error *error)
 {
-    ls_text *line = &metrics->line;
+    const struct part {
+        const char *before;
+        double seconds;
+    } parts[] = {
+        {", \"step_seconds\": ", report->step_seconds},
+        {", \"tokens_per_second\": ", report->tokens_per_second},
+        {", \"data_seconds\": ", report->data_seconds},
+        {", \"forward_seconds\": ", report->forward_seconds},
+        {", \"backward_seconds\": ", report->backward_seconds},
+        {", \"exchange_seconds\": ", report->exchange_seconds},
+        {", \"optimizer_seconds\": ", report->optimizer_seconds},
+        {", \"cores_busy\": ", report->cores_busy},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        LS_TRY(put_number(line, parts[i].before, microseconds(parts[i].seconds), error));
+    return ls_text_print(line, error, ", \"host_bytes\": %" PRId64 ", \"device_bytes\": %" PRId64,
+                         report->host_bytes, report->device_bytes);
+}
+
+static ls_status write_step(ls_sink *sink, const ls_step_report *report, ls_error *error)
+{
+    metrics *m = (metrics *)sink;
+    ls_text *line = &m->line;
     ls_text_clear(line);
     LS_TRY(ls_text_print(line, error, "{\"step\": %" PRId64, report->step));
     LS_TRY(put_number(line, ", \"epoch\": ", report->epoch, error));
     LS_TRY(put_number(line, ", \"loss\": ", report->loss, error));
     LS_TRY(put_number(line, ", \"learning_rate\": ", report->learning_rate, error));
     LS_TRY(put_number(line, ", \"gradient_norm\": ", report->gradient_norm, error));
-    LS_TRY(ls_text_print(line, error, ", \"samples\": %" PRId64 ", \"tokens\": %" PRId64,
-                         report->samples, report->tokens));
+    LS_TRY(ls_text_print(line, error,
+                         ", \"samples\": %" PRId64 ", \"tokens\": %" PRId64
+                         ", \"skipped_steps\": %" PRId64,
+                         report->samples, report->tokens, report->skipped_steps));
     LS_TRY(ls_text_print(line, error, ", \"samples_digest\": \"%016" PRIx64 "\"%s",
                          report->samples_digest, report->skipped ? ", \"skipped\": true" : ""));
-    LS_TRY(put_number(line, ", \"step_seconds\": ", microseconds(report->step_seconds), error));
-    LS_TRY(put_number(line, ", \"tokens_per_second\": ", microseconds(report->tokens_per_second),
-                      error));
-    return write_line(metrics, error);
+    LS_TRY(put_usage(line, report, error));
+    return write_line(m, error);
 }
 
 static ls_status put_confusion(ls_text *line, const ls_evaluation_report *report, ls_error *error)
@@ -128,10 +96,11 @@ static ls_status put_confusion(ls_text *line, const ls_evaluation_report *report
     return ls_text_append(line, "]", 1, error);
 }
 
-ls_status ls_metrics_evaluation(ls_metrics *metrics, const ls_evaluation_report *report,
-                                ls_error *error)
+static ls_status write_evaluation(ls_sink *sink, const ls_evaluation_report *report,
+                                  ls_error *error)
 {
-    ls_text *line = &metrics->line;
+    metrics *m = (metrics *)sink;
+    ls_text *line = &m->line;
     ls_text_clear(line);
     LS_TRY(ls_text_print(line, error, "{\"step\": %" PRId64, report->step));
     LS_TRY(put_number(line, ", \"epoch\": ", report->epoch, error));
@@ -143,34 +112,44 @@ ls_status ls_metrics_evaluation(ls_metrics *metrics, const ls_evaluation_report 
     LS_TRY(ls_text_print(line, error, ", \"samples\": %" PRId64, report->samples));
     LS_TRY(put_number(line, ", \"seconds\": ", microseconds(report->seconds), error));
     LS_TRY(put_confusion(line, report, error));
-    return write_line(metrics, error);
+    return write_line(m, error);
 }
 
-int64_t ls_metrics_bytes(const ls_metrics *metrics)
+static ls_status finish(ls_sink *sink, ls_error *error)
 {
-    return metrics->bytes;
+    return ls_record_file_finish(&((metrics *)sink)->file, error);
 }
 
-const char *ls_metrics_path(const ls_metrics *metrics)
+static void free_metrics(ls_sink *sink)
 {
-    return metrics->path;
+    metrics *m = (metrics *)sink;
+    ls_record_file_deinit(&m->file);
+    ls_text_deinit(&m->line);
+    ls_free(m);
 }
 
-ls_status ls_metrics_close(ls_metrics *metrics, ls_error *error)
+static const ls_sink_operations operations = {
+    .name = "metrics.jsonl",
+    .step = write_step,
+    .evaluation = write_evaluation,
+    .finish = finish,
+    .free = free_metrics,
+};
+
+ls_status ls_metrics_open(ls_sink **out, const char *folder, bool keep, ls_error *error)
 {
-    ls_status status = LS_OK;
-    int descriptor = metrics->descriptor;
-    metrics->descriptor = -1;
-    if (close(descriptor) != 0) status = fail_errno(metrics, "close", errno, error);
-    ls_metrics_free(metrics);
+    metrics *m = NULL;
+    char *path = NULL;
+    ls_status status;
+    LS_TRY(LS_NEW(m, 1, "metrics", error));
+    m->sink.operations = &operations;
+    LS_TRY_GOTO(status, LS_GROW(m->line.data, m->line.capacity, STEP_LINE_BYTES, "metrics", error),
+                fail);
+    LS_TRY_GOTO(status, ls_path_join(&path, folder, "metrics.jsonl", error), fail);
+    LS_TRY_GOTO(status, ls_record_file_open(&m->file, path, keep, error), fail);
+    *out = &m->sink;
+    return LS_OK;
+fail:
+    free_metrics(&m->sink);
     return status;
-}
-
-void ls_metrics_free(ls_metrics *metrics)
-{
-    if (!metrics) return;
-    if (metrics->descriptor >= 0) close(metrics->descriptor);
-    ls_text_deinit(&metrics->line);
-    ls_free(metrics->path);
-    ls_free(metrics);
 }

@@ -4,8 +4,7 @@
 #include "ops/check.h"
 #include "ops/definitions.h"
 #include "ops/ops.h"
-
-enum { BLOCK = 1024 };
+#include "program/layout.h"
 
 /* Elements of the whole tensor that a gradient stands for. */
 static int64_t elements_of(const ls_program *program, const ls_value *gradient)
@@ -16,7 +15,7 @@ static int64_t elements_of(const ls_program *program, const ls_value *gradient)
 
 static int64_t blocks_of(const ls_program *program, const ls_value *gradient)
 {
-    return (elements_of(program, gradient) + BLOCK - 1) / BLOCK;
+    return (elements_of(program, gradient) + LS_BLOCK - 1) / LS_BLOCK;
 }
 
 static ls_status append_squared_norms(ls_program *program, ls_value_id blocks, ls_error *error)
@@ -31,7 +30,6 @@ static ls_status append_squared_norms(ls_program *program, ls_value_id blocks, l
         if (gradient->row_sparse) op.inputs[1] = gradient->touched;
         op.outputs[0] = blocks;
         op.attributes.first_block = first;
-        op.attributes.elements = elements_of(program, gradient);
         first += blocks_of(program, gradient);
         LS_TRY(ls_program_op(program, &op, error));
     }

@@ -13,17 +13,43 @@ static ls_status declare(ls_program *program, ls_value_id *out, const char *name
     return ls_program_value(program, out, value, error, "%s", name);
 }
 
-static ls_status declare_table(ls_program *program, ls_table_inputs *table, const char *schedule,
-                               const char *touched, int64_t rows, ls_error *error)
+static ls_status declare_tables(ls_program *program, ls_inputs *inputs, ls_touched_capacity touched,
+                                ls_error *error)
 {
-    LS_TRY(
-        declare(program, &table->schedule, schedule, LS_U8, 0, ls_fixed(1), LS_SPACE_HOST, error));
-    return declare(program, &table->touched, touched, LS_I32, 1, ls_fixed(rows), LS_SPACE_HOST,
-                   error);
+    const struct {
+        ls_table_inputs *table;
+        const char *schedule, *touched;
+        int64_t rows;
+    } tables[] = {
+        {&inputs->word, "word_schedule", "word_touched", touched.word},
+        {&inputs->position, "position_schedule", "position_touched", touched.position},
+        {&inputs->type, "type_schedule", "type_touched", touched.type},
+    };
+    for (int i = 0; i < 3; i++) {
+        if (program->training)
+            LS_TRY(declare(program, &tables[i].table->schedule, tables[i].schedule, LS_U8, 0,
+                           ls_fixed(1), LS_SPACE_HOST, error));
+        LS_TRY(declare(program, &tables[i].table->touched, tables[i].touched, LS_I32, 1,
+                       ls_fixed(tables[i].rows), LS_SPACE_HOST, error));
+    }
+    return LS_OK;
 }
 
-static ls_status declare_training(ls_program *program, ls_inputs *inputs,
-                                  ls_touched_capacity touched, ls_error *error)
+ls_status ls_inputs_declare_rows(ls_program *program, ls_inputs *inputs, ls_error *error)
+{
+    const struct {
+        ls_table_inputs *table;
+        const char *rows;
+    } tables[] = {{&inputs->word, "word_rows"},
+                  {&inputs->position, "position_rows"},
+                  {&inputs->type, "type_rows"}};
+    for (int i = 0; i < 3; i++)
+        LS_TRY(declare(program, &tables[i].table->rows, tables[i].rows, LS_I32, 1,
+                       ls_per(LS_SYMBOL_TOKENS), LS_SPACE_DEVICE, error));
+    return LS_OK;
+}
+
+static ls_status declare_training(ls_program *program, ls_inputs *inputs, ls_error *error)
 {
     const struct {
         ls_value_id *out;
@@ -43,13 +69,7 @@ static ls_status declare_training(ls_program *program, ls_inputs *inputs,
                    LS_SPACE_HOST, error));
     LS_TRY(declare(program, &inputs->schedules.samples, "sample_schedule", LS_U8, 0, ls_fixed(1),
                    LS_SPACE_HOST, error));
-    LS_TRY(declare(program, &inputs->roots, "roots", LS_U8, 0, ls_fixed(1), LS_SPACE_HOST, error));
-    LS_TRY(declare_table(program, &inputs->word, "word_schedule", "word_touched", touched.word,
-                         error));
-    LS_TRY(declare_table(program, &inputs->position, "position_schedule", "position_touched",
-                         touched.position, error));
-    return declare_table(program, &inputs->type, "type_schedule", "type_touched", touched.type,
-                         error);
+    return declare(program, &inputs->roots, "roots", LS_U8, 0, ls_fixed(1), LS_SPACE_HOST, error);
 }
 
 ls_status ls_inputs_declare(ls_program *program, ls_inputs *inputs, ls_touched_capacity touched,
@@ -73,6 +93,8 @@ ls_status ls_inputs_declare(ls_program *program, ls_inputs *inputs, ls_touched_c
     inputs->random_key = inputs->loss_scale = inputs->learning_rate = LS_NO_VALUE;
     inputs->correction1 = inputs->correction2_root = inputs->roots = LS_NO_VALUE;
     inputs->schedules = (ls_schedules){LS_NO_VALUE, LS_NO_VALUE};
-    inputs->word = inputs->position = inputs->type = (ls_table_inputs){LS_NO_VALUE, LS_NO_VALUE};
-    return program->training ? declare_training(program, inputs, touched, error) : LS_OK;
+    inputs->word = inputs->position = inputs->type =
+        (ls_table_inputs){LS_NO_VALUE, LS_NO_VALUE, LS_NO_VALUE};
+    if (program->training) LS_TRY(declare_training(program, inputs, error));
+    return touched.word ? declare_tables(program, inputs, touched, error) : LS_OK;
 }

@@ -5,10 +5,10 @@
 #include "program/gradient.h"
 #include "program/program.h"
 
-/* An embedding table's schedule (host: ls_row_schedule) and touched rows (host: ls_touched_rows).
- */
+/* An embedding table's schedule (host: ls_row_schedule), touched rows (host: ls_touched_rows) and,
+ * where only those are at hand, [T] i32: which of them is each token's. */
 typedef struct ls_table_inputs {
-    ls_value_id schedule, touched;
+    ls_value_id schedule, touched, rows;
 } ls_table_inputs;
 
 /* T tokens and S samples of a pass. */
@@ -32,8 +32,12 @@ typedef struct ls_touched_capacity {
     int64_t word, position, type;
 } ls_touched_capacity;
 
-/* `touched` is read in training programs only (program->training). */
+/* All zero: touched rows are not listed, as in evaluation programs that have whole tables. */
 ls_status ls_inputs_declare(ls_program *program, ls_inputs *inputs, ls_touched_capacity touched,
                             ls_error *error) LS_MUST_CHECK;
+
+/* Declare the `rows` of all tables. */
+ls_status ls_inputs_declare_rows(ls_program *program, ls_inputs *inputs,
+                                 ls_error *error) LS_MUST_CHECK;
 
 #endif

@@ -85,6 +85,7 @@ void ls_gradient_norm_watch_loss(ls_program *program, ls_value_id loss);
 typedef struct ls_adamw_operands {
     ls_value_id parameter, gradient, first_moment, second_moment;
     float beta1, beta2, epsilon, weight_decay;
+    bool l2; /* Adam: the decay is part of the gradient */
 } ls_adamw_operands;
 ls_status ls_adamw_op(ls_program *program, const ls_inputs *inputs, ls_adamw_operands operands,
                       const ls_gradient_norm_results *norm, ls_error *error) LS_MUST_CHECK;

@@ -20,6 +20,7 @@ ls_status ls_adamw(ls_program *program, const ls_inputs *inputs,
                    const ls_optimizer_options *options, ls_gradient_norm_results *norm,
                    ls_error *error)
 {
+    program->unit = LS_NO_UNIT;
     LS_TRY(ls_gradient_norm(program, options->max_norm, norm, error));
     int32_t count = program->value_count;
     for (ls_value_id id = 0; id < count; id++) {
@@ -30,7 +31,9 @@ ls_status ls_adamw(ls_program *program, const ls_inputs *inputs,
             .beta1 = options->beta1,
             .beta2 = options->beta2,
             .epsilon = options->epsilon,
+            .l2 = options->kind == LS_OPTIMIZER_ADAM,
         };
+        program->unit = ls_value_of(program, operands.parameter)->unit;
         if (options->decay_all || ls_value_of(program, operands.parameter)->decay)
             operands.weight_decay = options->weight_decay;
         LS_TRY(declare_moment(program, &operands.first_moment, operands.parameter, "first_moment",

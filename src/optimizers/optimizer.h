@@ -4,7 +4,13 @@
 
 #include "ops/ops.h"
 
+typedef enum ls_optimizer_kind {
+    LS_OPTIMIZER_ADAMW, /* decoupled weight decay: Loshchilov and Hutter 2019 */
+    LS_OPTIMIZER_ADAM,  /* decay added to the gradient, after clipping: Kingma and Ba 2015 */
+} ls_optimizer_kind;
+
 typedef struct ls_optimizer_options {
+    ls_optimizer_kind kind;
     float beta1, beta2, epsilon, weight_decay;
     bool decay_all; /* biases and layer norms too */
     float max_norm; /* clip the global gradient norm to it; 0: no clipping */

@@ -71,15 +71,20 @@ ls_status ls_program_differentiate(ls_program *program, ls_schedules schedules, 
 {
     ls_gradient_pass pass = {
         .program = program, .schedules = schedules, .value_count = program->value_count};
+    int32_t forward_ops = program->op_count;
     LS_TRY(LS_NEW(pass.gradient, program->value_count + 1, "gradient pass", error));
     for (ls_value_id id = 0; id < program->value_count; id++)
         pass.gradient[id] = LS_NO_VALUE;
+    program->forward_count = program->op_count;
     ls_status status = LS_OK;
     for (int32_t i = program->op_count - 1; status == LS_OK && i >= 0; i--) {
         ls_op op = program->ops[i]; /* a copy: the rule appends to the list */
         const ls_op_definition *definition = program->definitions[op.kind];
+        program->unit = op.unit; /* a backward op belongs where its forward op does */
         if (definition->gradient) status = definition->gradient(&pass, &op, error);
     }
+    for (int32_t i = forward_ops; i < program->op_count; i++)
+        program->ops[i].backward = true;
     ls_free(pass.gradient);
     return status;
 }

@@ -17,18 +17,28 @@ static ls_status print_dimension(ls_text *text, ls_dimension dimension, ls_error
 static ls_status print_value(const ls_program *program, ls_text *text, const ls_value *value,
                              ls_error *error)
 {
+    static const char *const spaces[LS_SPACE_COUNT] = {
+        [LS_SPACE_DEVICE] = "",
+        [LS_SPACE_HOST] = " host",
+        [LS_SPACE_HOST_MEMORY] = " host_memory",
+        [LS_SPACE_FILE] = " file",
+    };
     LS_TRY(ls_text_print(text, error, "value %s %s[", value->name, ls_dtype_name(value->dtype)));
     for (int i = 0; i < value->rank; i++) {
         if (i) LS_TRY(ls_text_print(text, error, ", "));
         LS_TRY(print_dimension(text, value->shape[i], error));
     }
     LS_TRY(ls_text_print(text, error, "] %s", ls_role_name(value->role)));
-    if (value->space == LS_SPACE_HOST) LS_TRY(ls_text_print(text, error, " host"));
+    LS_TRY(ls_text_print(text, error, "%s", spaces[value->space]));
     if (value->role == LS_ROLE_PARAMETER)
         LS_TRY(ls_text_print(text, error, " unit=%d%s%s", value->unit, value->decay ? " decay" : "",
                              value->row_sparse ? " sparse" : ""));
+    if (value->layout != LS_LAYOUT_WHOLE)
+        LS_TRY(ls_text_print(text, error, " %s", ls_layout_name(value->layout)));
     const ls_value *storage = ls_value_of(program, value->storage);
     if (storage != value) LS_TRY(ls_text_print(text, error, " in %s", storage->name));
+    if (ls_value_is_offloaded(value))
+        LS_TRY(ls_text_print(text, error, " in %s", ls_value_of(program, value->home)->name));
     return ls_text_print(text, error, "\n");
 }
 
@@ -45,6 +55,21 @@ static ls_status print_operands(const ls_program *program, ls_text *text, const 
     return LS_OK;
 }
 
+static ls_status print_bucket(const ls_program *program, ls_text *text, const ls_op *op,
+                              ls_error *error)
+{
+    const ls_bucket *bucket = &program->buckets[op->attributes.bucket];
+    LS_TRY(ls_text_print(text, error, " bucket=%d", op->attributes.bucket));
+    if (op->kind == LS_OP_WAIT) return LS_OK;
+    LS_TRY(ls_text_print(text, error, " bytes=%lld [", (long long)bucket->bytes));
+    LS_TRY(print_operands(program, text, bucket->values, bucket->count, error));
+    if (bucket->results) {
+        LS_TRY(ls_text_print(text, error, "] to ["));
+        LS_TRY(print_operands(program, text, bucket->results, bucket->count, error));
+    }
+    return ls_text_print(text, error, "]");
+}
+
 static ls_status print_attributes(const ls_program *program, ls_text *text, const ls_op *op,
                                   ls_error *error)
 {
@@ -57,15 +82,17 @@ static ls_status print_attributes(const ls_program *program, ls_text *text, cons
     if (a->heads)
         LS_TRY(ls_text_print(text, error, " heads=%lld head_size=%lld", (long long)a->heads,
                              (long long)a->head_size));
-    if (op->kind == LS_OP_EXCHANGE_GRADIENTS) {
-        const ls_bucket *bucket = &program->buckets[a->bucket];
-        LS_TRY(ls_text_print(text, error, " bucket=%d bytes=%lld [", a->bucket,
-                             (long long)bucket->bytes));
-        LS_TRY(print_operands(program, text, bucket->values, bucket->count, error));
-        LS_TRY(ls_text_print(text, error, "]"));
-    }
+    if (a->owned) LS_TRY(ls_text_print(text, error, " owned"));
+    if (ls_op_is_collective(op->kind)) LS_TRY(print_bucket(program, text, op, error));
+    if (ls_op_is_copy(op->kind) && a->elements)
+        LS_TRY(ls_text_print(text, error, " elements=%lld..%lld", (long long)a->first_element,
+                             (long long)(a->first_element + a->elements)));
+    if (op->kind == LS_OP_ADAMW && a->elements)
+        LS_TRY(ls_text_print(text, error, " block=%lld..%lld", (long long)a->first_element,
+                             (long long)(a->first_element + a->elements)));
     if (a->weight_decay > 0)
-        LS_TRY(ls_text_print(text, error, " weight_decay=%g", (double)a->weight_decay));
+        LS_TRY(ls_text_print(text, error, " weight_decay=%g%s", (double)a->weight_decay,
+                             a->l2 ? " l2" : ""));
     if (a->max_norm > 0) LS_TRY(ls_text_print(text, error, " max_norm=%g", (double)a->max_norm));
     return LS_OK;
 }

@@ -37,13 +37,15 @@ ls_status ls_program_value(ls_program *program, ls_value_id *out, ls_value templ
                    "program values", error));
     *out = program->value_count++;
     template.storage = *out;
+    template.layout = LS_LAYOUT_WHOLE;
+    template.run = LS_NO_VALUE;
     program->values[*out] = template;
     return LS_OK;
 }
 
 ls_op ls_op_of(ls_op_kind kind, ls_segment segment, const char *name)
 {
-    ls_op op = {.kind = kind, .segment = segment, .name = name};
+    ls_op op = {.kind = kind, .segment = segment, .unit = LS_NO_UNIT, .name = name};
     for (int i = 0; i < LS_MAX_INPUTS; i++)
         op.inputs[i] = LS_NO_VALUE;
     for (int i = 0; i < LS_MAX_OUTPUTS; i++)
@@ -54,6 +56,7 @@ ls_op ls_op_of(ls_op_kind kind, ls_segment segment, const char *name)
 ls_status ls_program_op(ls_program *program, const ls_op *op, ls_error *error)
 {
     ls_op copy = *op;
+    copy.unit = program->unit;
     LS_TRY(ls_arena_text(&program->arena, &copy.name, error, "%s", op->name));
     LS_TRY(
         LS_GROW(program->ops, program->op_capacity, program->op_count + 1, "program ops", error));
@@ -104,8 +107,10 @@ const char *ls_role_name(ls_role role)
         [LS_ROLE_GRADIENT] = "gradient",
         [LS_ROLE_OPTIMIZER_STATE] = "optimizer_state",
         [LS_ROLE_ACTIVATION] = "activation",
+        [LS_ROLE_COMMUNICATION] = "communication",
         [LS_ROLE_INPUT] = "input",
         [LS_ROLE_SCALAR] = "scalar",
+        [LS_ROLE_OFFLOAD] = "offload",
     };
     return names[role];
 }
@@ -118,4 +123,34 @@ const char *ls_op_name(ls_op_kind kind)
 #undef LS_OP_TEXT
     };
     return names[kind];
+}
+
+const char *ls_layout_name(ls_layout layout)
+{
+    static const char *const names[LS_LAYOUT_COUNT] = {
+        [LS_LAYOUT_WHOLE] = "whole",
+        [LS_LAYOUT_RUN] = "sharded",
+        [LS_LAYOUT_ROWS] = "sharded rows",
+    };
+    return names[layout];
+}
+
+bool ls_op_is_collective(ls_op_kind kind)
+{
+    static const bool collective[LS_OP_COUNT] = {
+#define LS_OP_COLLECTIVE(name, text) [LS_OP_##name] = true,
+        LS_COLLECTIVE_OP_LIST(LS_OP_COLLECTIVE)
+#undef LS_OP_COLLECTIVE
+    };
+    return collective[kind];
+}
+
+bool ls_op_is_copy(ls_op_kind kind)
+{
+    static const bool copy[LS_OP_COUNT] = {
+#define LS_OP_COPY(name, text) [LS_OP_##name] = true,
+        LS_COPY_OP_LIST(LS_OP_COPY)
+#undef LS_OP_COPY
+    };
+    return copy[kind];
 }

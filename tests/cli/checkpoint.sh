@@ -62,9 +62,12 @@ says out.txt "classifier.weight.first_moment" "classifier.weight.second_moment"
 expect 0 "$LOCKSTEP" verify $folder
 says out.txt "as the manifest says: 8 files, 123 tensors"
 # The same bytes from any number of devices.
-expect 0 "${train[@]}" --output ddp --save-every 5 --strategy ddp --devices 3
-for file in model optimizer; do
-    cmp $folder/$file.safetensors ddp/checkpoint-10/$file.safetensors || fail "$file.safetensors depends on devices"
+for layout in "zero1 4" "zero3 3" "zero3+offload 2" "ddp 3"; do
+    rm -rf ddp
+    expect 0 "${train[@]}" --output ddp --save-every 5 --strategy ${layout% *} --devices ${layout#* }
+    for file in model optimizer; do
+        cmp $folder/$file.safetensors ddp/checkpoint-10/$file.safetensors || fail "$file.safetensors depends on devices"
+    done
 done
 
 # --- verify ------------------------------------------------------------------------------------------

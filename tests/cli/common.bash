@@ -82,3 +82,9 @@ as_other() {
 is_sanitized() {
     grep -qF __asan_init "$LOCKSTEP"
 }
+
+# Whether the program can be one of several processes.
+has_mpi() {
+    ldd "$LOCKSTEP" >libraries.txt
+    grep -qF libmpi libraries.txt
+}

@@ -12,7 +12,7 @@ train=("$LOCKSTEP" train --model model --train train.tsv --validation validation
 
 sha() { grep -o 'sha256 .*' out.txt; }
 # The lines of metrics.jsonl without what a clock said.
-metrics() { sed -E 's/, "(step_seconds|seconds|tokens_per_second)": [0-9.e+-]+//g' "$1"; }
+metrics() { sed -E 's/, "step_seconds".*//; s/, "seconds": [^,]*//' "$1"; }
 
 # failing RULES COMMAND...: run it with fail points; its status is in $status.
 failing() {

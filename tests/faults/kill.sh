@@ -5,6 +5,7 @@ source "$SOURCE/tests/faults/common.bash"
 rounds=$([[ $long ]] && echo 40 || echo 4)
 kills=0
 devices=(1 2 3 4 8)
+strategies=(ddp zero1 zero2 zero3 zero3+offload)
 sites=(step update exchange write fsync rename "" "")
 
 # One that its clock ends: $1 milliseconds.
@@ -22,7 +23,7 @@ timed() {
 for ((round = 0; round < rounds; round++)); do
     rm -rf run
     for ((attempt = 0; attempt < 200; attempt++)); do
-        command=("${train[@]}" --output run --resume auto --save-every $((1 + RANDOM % 4)) --strategy ddp
+        command=("${train[@]}" --output run --resume auto --save-every $((1 + RANDOM % 4)) --strategy ${strategies[RANDOM % 5]}
             --devices ${devices[RANDOM % 5]} --save-async=$([[ $((RANDOM % 2)) -eq 0 ]] && echo true || echo false))
         site=${sites[RANDOM % 8]}
         if [[ -z $site ]]; then

@@ -47,8 +47,8 @@ static void cpu_free(ls_device *device)
     ls_free(cpu);
 }
 
-/* Each allocation is preceded by 64 bytes that hold its size. */
-enum { HEADER_BYTES = 64 };
+/* Each allocation is preceded by a page that holds its size. */
+enum { HEADER_BYTES = 4096 };
 
 static ls_status cpu_allocate(ls_device *device, int64_t bytes, bool dense, const char *what,
                               void **out, ls_error *error)
@@ -121,11 +121,10 @@ static void cpu_copy(ls_device *device, void *to, const void *from, int64_t byte
     if (bytes) memcpy(to, from, (size_t)bytes);
 }
 
-static void cpu_ordered_sum(ls_device *device, float *to, const float *const *sources,
-                            const uint8_t *merges, int32_t count, int64_t elements)
+static void cpu_ordered_sum(ls_device *device, const ls_ordered_sum *sum)
 {
     uint32_t former = ls_float_mode_enter();
-    ls_cpu_of(device)->kernels->ordered_sum(to, sources, merges, count, elements);
+    ls_cpu_of(device)->kernels->ordered_sum(sum);
     ls_float_mode_leave(former);
 }
 

@@ -1,13 +1,47 @@
-/* The update: squared norms, the clip factor, AdamW. */
+/* The update: squared norms, the clip factor, AdamW. A rank works on the elements of each parameter
+ * that it owns: all of them, or a range that begins at a block. */
 #include "devices/cpu/cpu.h"
 
-enum { NORM_BLOCK = 1024, UPDATE_GRAIN = 4096 };
+enum { UPDATE_GRAIN = 4096 };
+
+/* First index in the ascending list whose row is at least `row`. */
+static int32_t first_touched(const ls_touched_rows *touched, int64_t row)
+{
+    int32_t low = 0, high = touched->count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (touched->rows[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A row-sparse gradient as the rank has it: the rows of the list from `rows` on. */
+typedef struct sparse_gradient {
+    const float *values; /* [count][hidden] */
+    const int32_t *rows; /* NULL: the gradient is dense */
+    int64_t count;
+} sparse_gradient;
+
+static sparse_gradient sparse_of(const ls_operand *gradient, const ls_touched_rows *touched,
+                                 int64_t hidden)
+{
+    sparse_gradient sparse = {.values = gradient->data};
+    if (!touched) return sparse;
+    int32_t first = gradient->first ? first_touched(touched, gradient->first / hidden) : 0;
+    sparse.rows = touched->rows + first;
+    sparse.count = touched->count - first;
+    return sparse;
+}
 
 typedef struct norm_work {
     ls_cpu *cpu;
     double *blocks;
     const float *values;
-    const ls_touched_rows *touched; /* NULL: the whole tensor is there */
+    sparse_gradient sparse;
+    int64_t first_block; /* sparse: of the range */
     int64_t count, hidden;
 } norm_work;
 
@@ -15,9 +49,10 @@ static void squared_norm(void *context, int64_t begin, int64_t end, void *scratc
 {
     const norm_work *work = context;
     (void)scratch;
-    if (work->touched)
-        work->cpu->kernels->squared_sums_rows(work->blocks, work->values, work->touched->rows,
-                                              work->touched->count, work->hidden, begin, end);
+    if (work->sparse.rows)
+        work->cpu->kernels->squared_sums_rows(work->blocks, work->values, work->sparse.rows,
+                                              work->sparse.count, work->hidden,
+                                              work->first_block + begin, work->first_block + end);
     else
         work->cpu->kernels->squared_sums(work->blocks, work->values, work->count, begin, end);
 }
@@ -25,15 +60,20 @@ static void squared_norm(void *context, int64_t begin, int64_t end, void *scratc
 /* gradient slots (slot 0 is the sum), touched rows -> blocks */
 void ls_cpu_SQUARED_NORM(ls_device *device, const ls_op_call *call)
 {
-    const ls_value *gradient = call->inputs[0].value;
-    norm_work work = {.cpu = ls_cpu_of(device),
-                      .blocks = (double *)call->outputs[0].data + call->op->attributes.first_block,
-                      .values = call->inputs[0].data,
-                      .touched = call->inputs[1].data};
-    int64_t elements = call->op->attributes.elements;
-    work.count = elements;
-    work.hidden = ls_size(call, &call->inputs[0], gradient->rank - 1);
-    ls_cpu_run_ranges(work.cpu, (elements + NORM_BLOCK - 1) / NORM_BLOCK, 8, squared_norm, &work);
+    const ls_operand *gradient = &call->inputs[0];
+    double *blocks = (double *)call->outputs[0].data + call->op->attributes.first_block;
+    int64_t first = call->owned.begin / LS_BLOCK, count = call->owned.end - call->owned.begin;
+    norm_work work = {.cpu = ls_cpu_of(device), .blocks = blocks, .values = gradient->data};
+    if (count <= 0) return;
+    work.hidden = ls_size(call, gradient, gradient->value->rank - 1);
+    work.sparse = sparse_of(gradient, call->inputs[1].data, work.hidden);
+    work.first_block = first;
+    if (!work.sparse.rows) {
+        work.blocks += first;
+        work.values += call->owned.begin - gradient->first;
+        work.count = count;
+    }
+    ls_cpu_run_ranges(work.cpu, (count + LS_BLOCK - 1) / LS_BLOCK, 8, squared_norm, &work);
 }
 
 /* The perfect binary tree over block indices, absent blocks skipped. */
@@ -69,9 +109,9 @@ void ls_cpu_GRADIENT_NORM(ls_device *device, const ls_op_call *call)
 
 typedef struct update_work {
     ls_cpu *cpu;
-    ls_adamw arguments; /* of the whole parameter */
-    const ls_touched_rows *touched;
-    int64_t hidden;
+    ls_adamw arguments; /* of the owned elements */
+    sparse_gradient sparse;
+    int64_t first, hidden; /* sparse: where in the table the owned elements begin */
 } update_work;
 
 static ls_adamw at(const ls_adamw *whole, int64_t first, int64_t count, const float *gradient)
@@ -93,38 +133,29 @@ static void update_range(void *context, int64_t begin, int64_t end, void *scratc
     work->cpu->kernels->adamw(&part);
 }
 
-/* First index in the ascending list whose row is at least `row`. */
-static int32_t first_touched(const ls_touched_rows *touched, int64_t row)
-{
-    int32_t low = 0, high = touched->count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (touched->rows[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Rows begin .. end-1 of a table: touched ones with their gradient, the runs between with none. */
+/* Elements begin .. end-1 of a table: touched rows with their gradient, the runs between with
+ * none. */
 static void update_rows(void *context, int64_t begin, int64_t end, void *scratch)
 {
     const update_work *work = context;
+    const ls_touched_rows touched = {.count = (int32_t)work->sparse.count,
+                                     .rows = work->sparse.rows};
     int64_t hidden = work->hidden;
-    int32_t next = first_touched(work->touched, begin);
+    int64_t from = work->first + begin, last = work->first + end;
+    int32_t next = first_touched(&touched, from / hidden);
     (void)scratch;
-    for (int64_t row = begin; row < end;) {
-        int64_t stop = next < work->touched->count ? work->touched->rows[next] : end;
-        if (stop > end) stop = end;
+    while (from < last) {
+        int64_t row = next < touched.count ? touched.rows[next] * hidden : last;
         const float *gradient = NULL;
-        if (stop == row) {
-            gradient = work->arguments.gradient + next++ * hidden;
-            stop = row + 1;
+        int64_t stop = row;
+        if (row <= from) {
+            gradient = work->sparse.values + next++ * hidden + (from - row);
+            stop = row + hidden;
         }
-        ls_adamw part = at(&work->arguments, row * hidden, (stop - row) * hidden, gradient);
+        if (stop > last) stop = last;
+        ls_adamw part = at(&work->arguments, from - work->first, stop - from, gradient);
         work->cpu->kernels->adamw(&part);
-        row = stop;
+        from = stop;
     }
 }
 
@@ -133,18 +164,23 @@ static float scalar(const ls_op_call *call, int input)
     return *(const float *)call->inputs[input].data;
 }
 
+static float *owned_data(const ls_op_call *call, int input)
+{
+    return (float *)call->inputs[input].data + (call->owned.begin - call->inputs[input].first);
+}
+
 /* parameter, gradient slots, moments, learning rate, corrections, clip factor, proceed, touched */
 void ls_cpu_ADAMW(ls_device *device, const ls_op_call *call)
 {
     const ls_attributes *attributes = &call->op->attributes;
-    if (scalar(call, 8) == 0.0f) return;
-    const ls_operand *parameter = &call->inputs[0];
-    update_work work = {.cpu = ls_cpu_of(device), .touched = call->inputs[9].data};
+    const ls_touched_rows *touched = call->inputs[9].data;
+    int64_t count = call->owned.end - call->owned.begin;
+    if (scalar(call, 8) == 0.0f || count <= 0) return;
+    update_work work = {.cpu = ls_cpu_of(device), .first = call->owned.begin};
     work.arguments = (ls_adamw){
-        .parameter = parameter->data,
-        .gradient = call->inputs[1].data,
-        .first_moment = call->inputs[2].data,
-        .second_moment = call->inputs[3].data,
+        .parameter = owned_data(call, 0),
+        .first_moment = owned_data(call, 2),
+        .second_moment = owned_data(call, 3),
         .beta1 = attributes->beta1,
         .beta2 = attributes->beta2,
         .epsilon = attributes->epsilon,
@@ -153,11 +189,14 @@ void ls_cpu_ADAMW(ls_device *device, const ls_op_call *call)
         .correction1 = scalar(call, 5),
         .correction2_root = scalar(call, 6),
         .clip_factor = scalar(call, 7),
+        .l2 = attributes->l2,
     };
-    int64_t rows = ls_size(call, parameter, 0);
-    work.hidden = parameter->value->rank == 2 ? ls_size(call, parameter, 1) : 1;
-    if (work.touched)
-        ls_cpu_run_ranges(work.cpu, rows, 16, update_rows, &work);
-    else
-        ls_cpu_run_ranges(work.cpu, rows * work.hidden, UPDATE_GRAIN, update_range, &work);
+    if (touched) {
+        work.hidden = ls_size(call, &call->inputs[1], call->inputs[1].value->rank - 1);
+        work.sparse = sparse_of(&call->inputs[1], touched, work.hidden);
+        ls_cpu_run_ranges(work.cpu, count, UPDATE_GRAIN, update_rows, &work);
+    } else {
+        work.arguments.gradient = owned_data(call, 1);
+        ls_cpu_run_ranges(work.cpu, count, UPDATE_GRAIN, update_range, &work);
+    }
 }

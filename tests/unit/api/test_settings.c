@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/settings.h"
+#include "api/strategy.h"
 #include "base/alloc.h"
 
 static ls_options fresh(void)
@@ -140,6 +141,58 @@ static void values_out_of_range_are_refused(void **state)
     assert_memory_equal(&options, &before, sizeof options);
 }
 
+/* What a strategy's name ends in is a setting of its own, which may be given too. */
+static void endings_of_strategies_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *strategy, *recompute;
+        ls_recompute_what what;
+    } good[] = {
+        {"single", NULL, LS_RECOMPUTE_NONE},
+        {"ddp", "attention", LS_RECOMPUTE_ATTENTION},
+        {"single+recompute", NULL, LS_RECOMPUTE_LAYER},
+        {"ddp+recompute", "layer", LS_RECOMPUTE_LAYER},
+        {"ddp+recompute", "attention", LS_RECOMPUTE_ATTENTION},
+        {"single+offload+recompute", NULL, LS_RECOMPUTE_LAYER},
+        {"ddp+recompute+offload", NULL, LS_RECOMPUTE_LAYER},
+        {"ddp+offload", NULL, LS_RECOMPUTE_NONE},
+    };
+    static const char *const bad[][3] = {
+        {"ddp+", NULL, "'+'"},
+        {"ddp+checkpoint", NULL, "+offload, +recompute"},
+        {"single+offload+offload", NULL, "twice"},
+        {"ddp+recompute+", NULL, "'+'"},
+        {"ddp+recompute+recompute", NULL, "twice"},
+        {"ddp+recompute", "none", "--recompute none"},
+        {"ddp+recompute", "all", "layer, attention"},
+        {"+recompute", NULL, "single, ddp"},
+        {"dd+recompute", NULL, "single, ddp"},
+        {"single ", NULL, "single, ddp"},
+    };
+    ls_error error;
+    ls_strategy strategy;
+    ls_options options = fresh();
+    options.model = options.train = options.output = "x";
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_ok(ls_options_set(&options, "strategy", good[i].strategy, &error), error);
+        options.recompute = good[i].recompute;
+        assert_ok(ls_options_check(&options, LS_COMMAND_TRAIN, &error), error);
+        assert_ok(ls_strategy_of(&strategy, &options, true, &error), error);
+        assert_int_equal(strategy.recompute, good[i].what);
+        bool offload = strstr(good[i].strategy, "+offload") != NULL;
+        assert_int_equal(strategy.optimizer, offload ? LS_PLACE_HOST : LS_PLACE_DEVICE);
+        assert_int_equal(strlen(strategy.name), strcspn(good[i].strategy, "+"));
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        options.strategy = bad[i][0];
+        options.recompute = bad[i][1];
+        if (ls_options_check(&options, LS_COMMAND_TRAIN, &error) != LS_USAGE)
+            fail_msg("%s was not refused", bad[i][0]);
+        if (!strstr(error.text, bad[i][2])) fail_msg("should say %s: %s", bad[i][2], error.text);
+    }
+}
+
 static void sizes_and_special_values_are_read(void **state)
 {
     (void)state;
@@ -171,8 +224,8 @@ static void what_is_not_built_is_named(void **state)
     (void)state;
     ls_error error;
     ls_options options = fresh();
-    assert_int_equal(ls_options_set(&options, "strategy", "zero3", &error), LS_USAGE);
-    assert_non_null(strstr(error.text, "zero3"));
+    assert_int_equal(ls_options_set(&options, "strategy", "pipeline", &error), LS_USAGE);
+    assert_non_null(strstr(error.text, "pipeline"));
     assert_non_null(strstr(error.text, "not built yet: known strategies are single"));
     assert_int_equal(ls_options_set(&options, "lr-scheduler-type", "polynomial", &error), LS_USAGE);
     assert_non_null(strstr(error.text, "linear, cosine, constant, constant_with_warmup"));
@@ -209,7 +262,7 @@ static void options_filled_by_hand_are_checked(void **state)
     options.strategy = "ddp";
     options.devices = 2;
     assert_ok(ls_options_check(&options, LS_COMMAND_PLAN, &error), error);
-    options.strategy = "zero1";
+    options.strategy = "zero4";
     assert_int_equal(ls_options_check(&options, LS_COMMAND_PLAN, &error), LS_USAGE);
     assert_non_null(strstr(error.text, "single, ddp"));
     options.strategy = NULL;
@@ -244,6 +297,7 @@ int main(void)
         cmocka_unit_test(names_take_underscores),
         cmocka_unit_test(an_unknown_name_gets_the_nearest),
         cmocka_unit_test(values_out_of_range_are_refused),
+        cmocka_unit_test(endings_of_strategies_are_read),
         cmocka_unit_test(sizes_and_special_values_are_read),
         cmocka_unit_test(what_is_not_built_is_named),
         cmocka_unit_test(options_filled_by_hand_are_checked),

@@ -13,9 +13,9 @@ static void the_shortest_text_reads_back(void **state)
     static const struct {
         double value;
         const char *text;
-    } cases[] = {{0.1, "0.1"},     {5e-5, "5e-05"},    {3, "3"},
-                 {-0.25, "-0.25"}, {1e300, "1e+300"},  {0.1 + 0.2, "0.30000000000000004"},
-                 {NAN, "nan"},     {-INFINITY, "-inf"}};
+    } cases[] = {{0.1, "0.1"},     {5e-5, "5e-05"},   {3, "3"},
+                 {-0.25, "-0.25"}, {1e300, "1e+300"}, {0.1 + 0.2, "0.30000000000000004"},
+                 {NAN, "nan"},     {-NAN, "nan"},     {-INFINITY, "-inf"}};
     char into[LS_NUMBER_BYTES];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_string_equal(ls_number_print(into, cases[i].value), cases[i].text);

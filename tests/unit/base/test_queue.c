@@ -1,4 +1,4 @@
-/* The communication queue: items in their order, on one thread, waited for, and done before the
+/* Queues of the engine: items in their order, on one thread, waited for, and done before the
  * end. */
 #include "testing.h"
 
@@ -37,6 +37,32 @@ static int setup(void **state)
     for (int i = 0; i < ITEMS; i++)
         items[i] = i;
     return 0;
+}
+
+/* Waiting for one item does not wait for those behind it. */
+static void one_item_can_be_waited_for(void **state)
+{
+    (void)state;
+    static record r;
+    ls_error error;
+    ls_queue *queue;
+    r.count = 0;
+    r.open = true;
+    assert_ok(ls_queue_new(&queue, ITEMS, take, &r, &error), error);
+    for (int i = 0; i < 10; i++) {
+        long number = ls_queue_push(queue, &items[i]);
+        assert_int_equal(number, i + 1);
+        ls_queue_wait_for(queue, number);
+        assert_int_equal(r.count, i + 1);
+    }
+    r.open = false;
+    long last = ls_queue_push(queue, &items[10]);
+    ls_queue_wait_for(queue, last - 1); /* done long ago: returns with the last one at the gate */
+    assert_int_equal(r.count, 10);
+    r.open = true;
+    ls_queue_wait_for(queue, last);
+    assert_int_equal(r.count, 11);
+    ls_queue_free(queue);
 }
 
 static void items_are_done_in_their_order(void **state)
@@ -126,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(items_are_done_in_their_order),
+        cmocka_unit_test(one_item_can_be_waited_for),
         cmocka_unit_test(the_pusher_goes_on),
         cmocka_unit_test(freeing_finishes_what_was_pushed),
         cmocka_unit_test(memory_may_be_short),

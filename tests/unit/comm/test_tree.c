@@ -105,10 +105,11 @@ static void the_list_of_roots_is_what_ranks_hold(void **state)
     for (int64_t total = 1; total <= 40; total++) {
         for (int ranks = 1; ranks <= 16; ranks++) {
             ls_tree_root listed[256], none;
-            int count = ls_tree_roots(total, ranks, listed, 256), at = 0;
+            int count = ls_tree_roots((ls_tree_range){0, total, total}, ranks, listed, 256), at = 0;
             int64_t next_leaf = 0;
             assert_in_range(count, 1, 256);
-            assert_int_equal(ls_tree_roots(total, ranks, &none, 0), count);
+            assert_int_equal(ls_tree_roots((ls_tree_range){0, total, total}, ranks, &none, 0),
+                             count);
             for (int rank = 0; rank < ranks; rank++) {
                 ls_tree_range range = ls_tree_rank_range(total, ranks, rank);
                 ls_tree_stack stack = {0};
@@ -137,6 +138,41 @@ static void the_list_of_roots_is_what_ranks_hold(void **state)
             assert_int_equal(next_leaf, total);
         }
     }
+}
+
+/* Passes of all ranks, each of consecutive leaves: their roots, pushed on what former passes left
+ * open, make the same tree, and no more waits between passes than was said. */
+static void passes_of_all_ranks_make_one_tree(void **state)
+{
+    (void)state;
+    for (int64_t total = 1; total <= 40; total++)
+        for (int ranks = 1; ranks <= 9; ranks++)
+            for (int64_t pass = ranks; pass <= 4 * ranks; pass += ranks) {
+                ls_tree_root listed[256];
+                int ends[64], count = 0, passes = 0, top = 0, at = 0;
+                for (int64_t begin = 0; begin < total; begin += pass) {
+                    ls_tree_range all = {begin, begin + pass < total ? begin + pass : total, total};
+                    count += ls_tree_roots(all, ranks, listed + count, 256 - count);
+                    ends[passes++] = count;
+                }
+                assert_in_range(count, 1, 256);
+                ls_tree_range whole = {0, total, total};
+                ls_tree_stack stack = {0};
+                root sums[256];
+                for (int p = 0; p < passes; p++) {
+                    for (; at < ends[p]; at++) {
+                        int64_t first = listed[at].first, last = listed[at].last;
+                        assert_int_equal(first, at ? listed[at - 1].last + 1 : 0);
+                        sums[top++] = (root){defined_sum(first, levels(last - first + 1), total),
+                                             first, last};
+                        int64_t next = at + 1 < count ? listed[at + 1].first : -1;
+                        merge_newest(sums, &top, ls_tree_push(&stack, whole, last, next));
+                    }
+                    assert_true(top <= ls_tree_slots(whole, total, 1, pass));
+                }
+                assert_int_equal(top, 1);
+                assert_true(sums[0].sum == defined_sum(0, levels(total), total));
+            }
 }
 
 /* A table row that only some leaves touch: the same tree with the other leaves skipped. */
@@ -192,6 +228,7 @@ int main(void)
         cmocka_unit_test(one_rank_ends_with_the_tree_of_the_definition),
         cmocka_unit_test(ranks_hold_roots_of_the_same_tree),
         cmocka_unit_test(the_list_of_roots_is_what_ranks_hold),
+        cmocka_unit_test(passes_of_all_ranks_make_one_tree),
         cmocka_unit_test(rows_skip_the_leaves_that_do_not_touch_them),
         cmocka_unit_test(slots_are_what_waits_between_passes),
     };

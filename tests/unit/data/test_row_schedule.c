@@ -120,8 +120,8 @@ static void check_step(ls_row_scheduler *scheduler, const step *made, int sample
     memset(states, 0, sizeof states);
     int slots = ls_tree_slots(made->range, total_samples, made->leaf_size, samples_per_pass);
     const int32_t *touched = NULL;
-    ls_row_scheduler_start(scheduler, made->range, made->tokens, made->row, made->leaf, 0,
-                           made->tokens);
+    ls_row_scheduler_start(scheduler, made->tokens, made->row, made->leaf);
+    ls_row_scheduler_own(scheduler, made->range, 0, made->tokens);
     int32_t rows = ls_row_scheduler_touched(scheduler, &touched);
     for (int32_t row = 1; row < rows; row++)
         assert_true(touched[row - 1] < touched[row]);
@@ -195,8 +195,8 @@ static void run_rank(ls_row_scheduler *scheduler, const step *made, int ranks, i
     if (end > made->samples) end = made->samples;
     int begin_token = sample ? made->sample_end[sample - 1] : 0, first_token = begin_token;
     int end_token = end ? made->sample_end[end - 1] : 0;
-    ls_row_scheduler_start(scheduler, range, made->tokens, made->row, made->leaf, begin_token,
-                           end_token);
+    ls_row_scheduler_start(scheduler, made->tokens, made->row, made->leaf);
+    ls_row_scheduler_own(scheduler, range, begin_token, end_token);
     for (; sample < end; sample += samples_per_pass) {
         int last = sample + samples_per_pass < end ? sample + samples_per_pass : end;
         int token_end = made->sample_end[last - 1];
@@ -243,7 +243,7 @@ static void check_ranks(ls_row_scheduler *scheduler, const step *made, int ranks
     int32_t root_of_leaf[MAX_TOKENS];
     const int32_t *touched = NULL;
     int32_t rows = 0;
-    int count = ls_tree_roots(made->range.total, ranks, roots, MOST_ROOTS);
+    int count = ls_tree_roots(made->range, ranks, roots, MOST_ROOTS);
     assert_in_range(count, 1, MOST_ROOTS);
     for (int i = 0; i < count; i++)
         for (int64_t leaf = roots[i].first; leaf <= roots[i].last; leaf++)
@@ -292,11 +292,13 @@ static void a_step_without_tokens_touches_nothing(void **state)
     ls_row_scheduler *scheduler = NULL;
     const int32_t *touched = NULL;
     assert_ok(ls_row_scheduler_new(&scheduler, 30522, 1, &error), error);
-    ls_row_scheduler_start(scheduler, (ls_tree_range){2, 2, 2}, 0, NULL, NULL, 0, 0);
+    ls_row_scheduler_start(scheduler, 0, NULL, NULL);
+    ls_row_scheduler_own(scheduler, (ls_tree_range){2, 2, 2}, 0, 0);
     assert_int_equal(ls_row_scheduler_touched(scheduler, &touched), 0);
     assert_int_equal(ls_row_scheduler_pass(scheduler, 0).rows, 0);
     int32_t row = 30521, leaf = 1;
-    ls_row_scheduler_start(scheduler, (ls_tree_range){1, 2, 2}, 1, &row, &leaf, 0, 1);
+    ls_row_scheduler_start(scheduler, 1, &row, &leaf);
+    ls_row_scheduler_own(scheduler, (ls_tree_range){1, 2, 2}, 0, 1);
     assert_int_equal(ls_row_scheduler_touched(scheduler, &touched), 1);
     assert_int_equal(touched[0], 30521);
     ls_row_scheduler_free(scheduler);

@@ -168,9 +168,23 @@ static void check_predictions(long turn)
 /* --- the commands -------------------------------------------------------------------------------
  */
 
-static ls_status train_one_step(const char *model, ls_error *error)
+/* With every kind of file that a run writes beside its model; a profile has a test of its own. */
+static ls_status train_bert(ls_error *error)
 {
-    ls_options options = tiny_options(model, train, output);
+    ls_options options = tiny_options("tiny-bert", train, output);
+    options.max_steps = 1;
+    options.threads = 1;
+    options.validation = train;
+    options.samples_per_pass = 6;
+    options.tensorboard = test_path(folder, "board");
+    options.csv = test_path(folder, "csv");
+    options.prometheus = test_path(folder, "run.prom");
+    return ls_train(&options, NULL, NULL, NULL, error);
+}
+
+static ls_status train_distilbert(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", train, output);
     options.max_steps = 1;
     options.threads = 1;
     options.validation = train;
@@ -178,26 +192,16 @@ static ls_status train_one_step(const char *model, ls_error *error)
     return ls_train(&options, NULL, NULL, NULL, error);
 }
 
-static ls_status train_bert(ls_error *error)
-{
-    return train_one_step("tiny-bert", error);
-}
-
-static ls_status train_distilbert(ls_error *error)
-{
-    return train_one_step("tiny-distilbert", error);
-}
-
 /* Three ranks: one that fails must not leave the others waiting. */
-static ls_status train_parallel(ls_error *error)
+static ls_status train_spread(const char *strategy, int64_t samples_per_pass, ls_error *error)
 {
     ls_options options = tiny_options("tiny-distilbert", train, output);
-    options.strategy = "ddp";
+    options.strategy = strategy;
     options.devices = 3;
     options.max_steps = 1;
     options.threads = 1;
     options.test = train;
-    options.samples_per_pass = 3;
+    options.samples_per_pass = samples_per_pass;
     return ls_train(&options, NULL, NULL, NULL, error);
 }
 
@@ -255,11 +259,47 @@ static ls_status verify(ls_error *error)
     return ls_audit_record(test_path(folder, "start"), NULL, error);
 }
 
+static ls_status train_parallel(ls_error *error)
+{
+    return train_spread("ddp+recompute", 3, error);
+}
+
+static ls_status train_divided(ls_error *error)
+{
+    return train_spread("zero3", 4, error);
+}
+
+/* Moments, or all that an update changes, in a file or in host memory. */
+static ls_status train_offloaded(const char *strategy, const char *place, ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", train, output);
+    options.strategy = strategy;
+    options.devices = 2;
+    options.max_steps = 2;
+    options.threads = 1;
+    options.offload_optimizer = place;
+    options.offload_path = strcmp(place, "disk") == 0 ? folder : NULL;
+    options.offload_block_size = 16384;
+    return ls_train(&options, NULL, NULL, NULL, error);
+}
+
+static ls_status train_from_disk(ls_error *error)
+{
+    return train_offloaded("ddp+recompute", "disk", error);
+}
+
+static ls_status train_from_host(ls_error *error)
+{
+    return train_offloaded("zero3+offload", "host", error);
+}
+
 static ls_status plan(ls_error *error)
 {
     ls_options options = tiny_options("tiny-bert", train, NULL);
     char *text = NULL;
-    options.threads = 2;
+    options.strategy = "zero1";
+    options.devices = 2;
+    options.threads = 1;
     options.print_program = true;
     LS_TRY(ls_plan_text(&options, &text, error));
     ls_text_free(text);
@@ -344,6 +384,19 @@ static void checkpoints_survive(void **state)
     free((char *)started);
 }
 
+static void offload_survives(void **state)
+{
+    (void)state;
+    fail_each(train_from_disk, check_output);
+    fail_each(train_from_host, check_output);
+}
+
+static void zero_survives(void **state)
+{
+    (void)state;
+    fail_each(train_divided, check_output);
+}
+
 static void planning_survives(void **state)
 {
     (void)state;
@@ -369,6 +422,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(training_survives), cmocka_unit_test(data_parallel_survives),
+        cmocka_unit_test(offload_survives),  cmocka_unit_test(zero_survives),
         cmocka_unit_test(planning_survives), cmocka_unit_test(inference_survives),
         cmocka_unit_test(looking_survives),  cmocka_unit_test(checkpoints_survive),
     };

@@ -145,11 +145,11 @@ static void check_logits(const golden *g)
     ls_evaluator *evaluator;
     golden_batch b;
     assert_ok(ls_assembly_make(&assembly, &options, g->device, &error), error);
-    assert_ok(ls_evaluator_new(&evaluator, &assembly, g->device, NULL, &error), error);
+    assert_ok(ls_evaluator_new(&evaluator, &assembly, g->device, 0, NULL, &error), error);
     load(g, &assembly, ls_evaluator_executor(evaluator));
     read_batch(g, 0, &b);
     ls_batch_outputs outputs;
-    ls_evaluator_run(evaluator, &b.batch, 0, b.batch.samples, &outputs);
+    assert_ok(ls_evaluator_run(evaluator, &b.batch, 0, b.batch.samples, &outputs, &error), error);
     double wanted[MAX_SAMPLES * 8], loss;
     read_raw(g, "logits", wanted);
     read_raw(g, "loss", &loss);

@@ -1,15 +1,15 @@
 /* Ranks of one process, looked into: what they hold after a step, how much they read from one
  * another, in which order their sums must be added, and what becomes of a rank that fails. */
-#include "tiny_engine.h"
+#include "tiny_ranks.h"
 
 #include <stdatomic.h>
 
 #include "base/alloc.h"
+#include "base/topology.h"
 #include "engine/rank_group.h"
-#include "engine/ranks.h"
 
 /* Eight leaves; the last batch of an epoch has two of them. */
-enum { ROWS = 102, BATCH = 32, STEPS_AN_EPOCH = 4, MOST_RANKS = 8 };
+enum { ROWS = 102, BATCH = 32, STEPS_AN_EPOCH = 4 };
 
 static char *folder;
 static const char *train, *alike;
@@ -44,131 +44,38 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- a run by hand ---------------------------------------------------------------------------- */
-
-typedef struct tiny_ranks {
-    tiny_engine data; /* its folder, labels, data set and reader */
-    ls_device *devices[MOST_RANKS];
-    int count;
-    ls_run_programs programs;
-    ls_ranks *ranks;
-} tiny_ranks;
-
-/* `operations` stand in for the devices' own; NULL: they do not. */
-static void open_ranks(tiny_ranks *r, const char *rows, int count, int64_t samples_per_pass,
-                       const ls_device_operations *operations)
-{
-    ls_error error;
-    *r = (tiny_ranks){.count = count};
-    tiny_engine_open_data(&r->data, "tiny-bert", rows, folder, BATCH);
-    for (int i = 0; i < count; i++) {
-        assert_ok(ls_cpu_device_new(&r->devices[i], 1, 0, &error), error);
-        if (operations) r->devices[i]->operations = operations;
-    }
-    ls_run_memory_options memory = {
-        .training =
-            {.config = &r->data.folder.config,
-             .classes = ls_labels_count(r->data.labels),
-             .training = true,
-             .optimizer = {.beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f, .max_norm = 1.0f},
-             .batch_size = BATCH,
-             .leaf_size = 4,
-             .ranks = count,
-             .bucket_bytes = 16 << 10,
-             .longest_row = ls_dataset_longest(r->data.dataset)},
-        .samples_per_pass = samples_per_pass,
-        .evaluation_longest_row = ls_dataset_longest(r->data.dataset)};
-    assert_ok(ls_run_programs_make(&r->programs, &memory, r->devices[0], &error), error);
-    ls_ranks_options options = {
-        .programs = &r->programs,
-        .devices = r->devices,
-        .count = count,
-        .trainer = {.leaf_size = 4,
-                    .seed = 42,
-                    .schedule = {.kind = LS_SCHEDULE_CONSTANT, .peak = 1e-3, .total_steps = 100},
-                    .beta1 = 0.9,
-                    .beta2 = 0.999}};
-    assert_ok(ls_ranks_new(&r->ranks, &options, &error), error);
-    ls_parameters_notes notes = {0};
-    assert_ok(ls_ranks_load(r->ranks, r->data.folder.weights, 42, &notes, &error), error);
-    ls_parameters_notes_deinit(&notes);
-}
-
-static const ls_batch *next_batch(tiny_ranks *r)
-{
-    ls_error error;
-    const ls_batch *batch;
-    bool more;
-    assert_ok(ls_reader_next(r->data.reader, &batch, &more, &error), error);
-    assert_true(more);
-    return batch;
-}
-
-static void run_steps(tiny_ranks *r, int64_t steps)
-{
-    ls_error error;
-    ls_step_result result;
-    for (int64_t step = 1; step <= steps; step++)
-        assert_ok(ls_ranks_step(r->ranks, step, next_batch(r), &result, &error), error);
-}
-
-static void close_ranks(tiny_ranks *r)
-{
-    ls_ranks_free(r->ranks);
-    ls_run_programs_deinit(&r->programs);
-    for (int i = 0; i < r->count; i++)
-        ls_device_free(r->devices[i]);
-    tiny_engine_close(&r->data);
-}
-
 /* --- what a rank holds ------------------------------------------------------------------------ */
 
-/* Parameters, then the optimizer's moments, of rank 0. */
-typedef struct held {
-    unsigned char *bytes;
-    size_t count;
-} held;
-
-static held train_by_hand(int count, int64_t samples_per_pass,
-                          const ls_device_operations *operations)
+static tiny_held train_by_hand(int count, int64_t samples_per_pass,
+                               const ls_device_operations *operations)
 {
     tiny_ranks r;
-    held result;
-    open_ranks(&r, train, count, samples_per_pass, operations);
-    run_steps(&r, 2 * STEPS_AN_EPOCH);
-    const ls_executor *executor = ls_ranks_executor(r.ranks);
-    const ls_plan *plan = &r.programs.training.plan;
-    size_t parameters = (size_t)plan->bytes[LS_PLAN_PARAMETERS];
-    size_t moments = (size_t)plan->bytes[LS_PLAN_OPTIMIZER_STATE];
-    result.count = parameters + moments;
-    result.bytes = malloc(result.count);
-    assert_non_null(result.bytes);
-    memcpy(result.bytes, ls_executor_arena(executor, LS_PLAN_PARAMETERS), parameters);
-    memcpy(result.bytes + parameters, ls_executor_arena(executor, LS_PLAN_OPTIMIZER_STATE),
-           moments);
-    close_ranks(&r);
-    return result;
-}
-
-static bool same(const held *a, const held *b)
-{
-    return a->count == b->count && memcmp(a->bytes, b->bytes, a->count) == 0;
+    tiny_ranks_open(&r, &(tiny_ranks_options){.rows = train,
+                                              .folder = folder,
+                                              .count = count,
+                                              .batch_size = BATCH,
+                                              .samples_per_pass = samples_per_pass,
+                                              .operations = operations});
+    tiny_ranks_steps(&r, 2 * STEPS_AN_EPOCH);
+    tiny_held held = tiny_ranks_held(&r);
+    tiny_ranks_close(&r);
+    return held;
 }
 
 static void moments_are_those_of_one_rank_too(void **state)
 {
     (void)state;
     static const int64_t passes[] = {LS_SAMPLES_ALL, 6};
-    held single = train_by_hand(1, LS_SAMPLES_ALL, NULL);
-    for (int count = 1; count <= MOST_RANKS; count++) {
+    tiny_held single = train_by_hand(1, LS_SAMPLES_ALL, NULL);
+    for (int count = 1; count <= TINY_MOST_RANKS; count++) {
         for (int i = 0; i < 2; i++) {
-            held other = train_by_hand(count, passes[i], NULL);
-            if (!same(&other, &single))
+            tiny_held other = train_by_hand(count, passes[i], NULL);
+            if (!tiny_same(&other, &single))
                 fail_msg("%d ranks, %lld samples a pass: other bits", count, (long long)passes[i]);
-            free(other.bytes);
+            free(other.elements);
         }
     }
-    free(single.bytes);
+    free(single.elements);
 }
 
 /* --- the rule switched off -------------------------------------------------------------------- */
@@ -176,15 +83,15 @@ static void moments_are_those_of_one_rank_too(void **state)
 static const ls_device_operations *cpu; /* what the operations below stand in front of */
 
 /* The ranks' partial sums, one after the other. */
-static void sum_in_rank_order(ls_device *device, float *to, const float *const *sources,
-                              const uint8_t *merges, int32_t count, int64_t elements)
+static void sum_in_rank_order(ls_device *device, const ls_ordered_sum *sum)
 {
-    uint8_t chain[MOST_RANKS * 4];
-    assert_true(count <= (int32_t)sizeof chain);
-    (void)merges;
-    for (int32_t i = 0; i < count; i++)
+    uint8_t chain[TINY_MOST_RANKS * 4];
+    ls_ordered_sum other = *sum;
+    assert_true(sum->count <= (int32_t)sizeof chain);
+    for (int32_t i = 0; i < sum->count; i++)
         chain[i] = i > 0;
-    cpu->ordered_sum(device, to, sources, chain, count, elements);
+    other.merges = chain;
+    cpu->ordered_sum(device, &other);
 }
 
 static void the_order_of_ranks_is_not_enough(void **state)
@@ -198,14 +105,14 @@ static void the_order_of_ranks_is_not_enough(void **state)
     operations.ordered_sum = sum_in_rank_order;
     ls_device_free(device);
 
-    held single = train_by_hand(1, LS_SAMPLES_ALL, NULL);
+    tiny_held single = train_by_hand(1, LS_SAMPLES_ALL, NULL);
     for (int count = 2; count <= 4; count++) {
-        held other = train_by_hand(count, LS_SAMPLES_ALL, &operations);
+        tiny_held other = train_by_hand(count, LS_SAMPLES_ALL, &operations);
         /* Two sums have one order only. */
-        assert_int_equal(same(&other, &single), count == 2);
-        free(other.bytes);
+        assert_int_equal(tiny_same(&other, &single), count == 2);
+        free(other.elements);
     }
-    free(single.bytes);
+    free(single.elements);
 }
 
 /* --- what is sent ----------------------------------------------------------------------------- */
@@ -218,7 +125,7 @@ enum { MOST_TABLE_ROWS = 2048 };
 static int64_t table_elements(const ls_batch *batch, const int32_t *row_of_token, int ranks,
                               int64_t hidden, int64_t *dense)
 {
-    static bool touches[MOST_TABLE_ROWS][MOST_RANKS];
+    static bool touches[MOST_TABLE_ROWS][TINY_MOST_RANKS];
     memset(touches, 0, sizeof touches);
     int share = batch->samples / ranks;
     for (int32_t sample = 0; sample < batch->samples; sample++)
@@ -292,12 +199,15 @@ static void ranks_send_what_the_formula_says(void **state)
         ls_error error;
         ls_step_result result;
         int64_t dense;
-        open_ranks(&r, every_rank_touches_all ? alike : train, counts[i % 4], passes[i / 4 % 2],
-                   NULL);
+        tiny_ranks_open(&r, &(tiny_ranks_options){.rows = every_rank_touches_all ? alike : train,
+                                                  .folder = folder,
+                                                  .count = counts[i % 4],
+                                                  .batch_size = BATCH,
+                                                  .samples_per_pass = passes[i / 4 % 2]});
         int64_t before = ls_ranks_elements(r.ranks);
         assert_int_equal(before, 0);
         for (int64_t step = 1; step < STEPS_AN_EPOCH; step++) {
-            const ls_batch *batch = next_batch(&r);
+            const ls_batch *batch = tiny_ranks_batch(&r);
             assert_ok(ls_ranks_step(r.ranks, step, batch, &result, &error), error);
             int64_t sent = ls_ranks_elements(r.ranks) - before;
             assert_int_equal(sent, expected_elements(&r, batch, &dense));
@@ -307,7 +217,7 @@ static void ranks_send_what_the_formula_says(void **state)
                 assert_true(r.count < 8 ? sent <= dense : sent < dense);
             before += sent;
         }
-        close_ranks(&r);
+        tiny_ranks_close(&r);
     }
 }
 
@@ -323,13 +233,17 @@ static void steps_of_ranks_allocate_nothing(void **state)
 {
     (void)state;
     tiny_ranks r;
-    open_ranks(&r, train, 3, 6, NULL);
+    tiny_ranks_open(&r, &(tiny_ranks_options){.rows = train,
+                                              .folder = folder,
+                                              .count = 3,
+                                              .batch_size = BATCH,
+                                              .samples_per_pass = 6});
     uint64_t count = ls_allocation_count();
     ls_set_allocation_hook(refuse, NULL);
-    run_steps(&r, 2 * STEPS_AN_EPOCH);
+    tiny_ranks_steps(&r, 2 * STEPS_AN_EPOCH);
     ls_set_allocation_hook(NULL, NULL);
     assert_true(ls_allocation_count() == count);
-    close_ranks(&r);
+    tiny_ranks_close(&r);
 }
 
 /* --- a rank that fails ------------------------------------------------------------------------ */
@@ -402,8 +316,11 @@ static void each_rank_stays_on_its_cores(void **state)
     ls_rank_group *group;
     ls_cores cores[RANKS], seen[RANKS];
     const ls_cores all = ls_cores_own();
+    ls_topology *topology;
+    assert_ok(ls_topology_new(&topology, NULL, &error), error);
     for (int rank = 0; rank < RANKS; rank++)
-        cores[rank] = ls_cores_part(&all, RANKS, rank);
+        cores[rank] = ls_topology_part(topology, &all, RANKS, rank);
+    ls_topology_free(topology);
     assert_ok(ls_rank_group_new(&group, RANKS, cores, &error), error);
     for (int i = 0; i < 3; i++) {
         assert_ok(ls_rank_group_run(group, note_cores, seen, &error), error);

@@ -179,10 +179,8 @@ static void train_by_hand(int64_t samples_per_pass, bool tree, char weights[65])
     for (int64_t step = 1; step <= TINY_STEPS_AN_EPOCH; step++)
         tiny_engine_step(&engine, step);
     const char *path = test_path(folder, "weights.safetensors");
-    ls_executor *executor = ls_trainer_executor(engine.trainer);
-    static float buffer[LS_STATE_PIECE];
-    ls_state_owners owners = {&engine.assembly, &executor, 1, buffer};
-    assert_ok(ls_parameters_save(&owners, path, &error), error);
+    ls_tensor_reader reader = {tiny_engine_read, &engine};
+    assert_ok(ls_parameters_save(&reader, &engine.assembly, path, &error), error);
     tiny_engine_close(&engine);
     assert_ok(ls_file_sha256(path, weights, &error), error);
 }

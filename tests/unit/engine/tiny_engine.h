@@ -45,10 +45,13 @@ static inline void tiny_engine_open_data(tiny_engine *engine, const char *model,
     assert_ok(ls_reader_new(&engine->reader, &batches, &error), error);
 }
 
-/* `operations` stand in for the device's own; NULL: they do not. */
-static inline void tiny_engine_open(tiny_engine *engine, const char *model, const char *train,
-                                    const char *cache_folder, int64_t samples_per_pass,
-                                    const ls_device_operations *operations)
+/* `operations` stand in for the device's own; NULL: they do not. A file of `offload` is made in the
+ * cache folder. */
+static inline void tiny_engine_open_offloaded(tiny_engine *engine, const char *model,
+                                              const char *train, const char *cache_folder,
+                                              int64_t samples_per_pass,
+                                              const ls_device_operations *operations,
+                                              ls_offload_options offload)
 {
     ls_error error;
     *engine = (tiny_engine){0};
@@ -64,6 +67,7 @@ static inline void tiny_engine_open(tiny_engine *engine, const char *model, cons
         .leaf_size = 4,
         .samples_per_pass = samples_per_pass,
         .longest_row = ls_dataset_longest(engine->dataset),
+        .offload = offload,
     };
     assert_ok(ls_assembly_make(&engine->assembly, &assembly, engine->device, &error), error);
     ls_trainer_options trainer = {
@@ -73,13 +77,22 @@ static inline void tiny_engine_open(tiny_engine *engine, const char *model, cons
         .seed = 42,
         .schedule = {.kind = LS_SCHEDULE_CONSTANT, .peak = 1e-3, .total_steps = 100},
         .beta1 = 0.9,
-        .beta2 = 0.999};
+        .beta2 = 0.999,
+        .offload_folder = cache_folder};
     assert_ok(ls_trainer_new(&engine->trainer, &trainer, &error), error);
     ls_parameters_notes notes = {0};
     assert_ok(ls_parameters_load(ls_trainer_executor(engine->trainer), &engine->assembly,
                                  engine->folder.weights, 42, &notes, &error),
               error);
     ls_parameters_notes_deinit(&notes);
+}
+
+static inline void tiny_engine_open(tiny_engine *engine, const char *model, const char *train,
+                                    const char *cache_folder, int64_t samples_per_pass,
+                                    const ls_device_operations *operations)
+{
+    tiny_engine_open_offloaded(engine, model, train, cache_folder, samples_per_pass, operations,
+                               (ls_offload_options){0});
 }
 
 static inline ls_step_result tiny_engine_step(tiny_engine *engine, int64_t step)
@@ -92,6 +105,18 @@ static inline ls_step_result tiny_engine_step(tiny_engine *engine, int64_t step)
     assert_true(more);
     assert_ok(ls_trainer_step(engine->trainer, step, batch, &result, &error), error);
     return result;
+}
+
+/* A ls_tensor_reader of an engine, whose one rank has everything. */
+static inline ls_status tiny_engine_read(void *context, ls_value_id value, int64_t first,
+                                         int64_t count, float *to, ls_error *error)
+{
+    const tiny_engine *engine = context;
+    const ls_executor *executor = ls_trainer_executor(engine->trainer);
+    (void)error;
+    memcpy(to, (const float *)ls_executor_address(executor, value) + first,
+           (size_t)count * sizeof *to);
+    return LS_OK;
 }
 
 static inline void tiny_engine_close(tiny_engine *engine)

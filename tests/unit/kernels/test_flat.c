@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/json.h"
 #include "kernel_sets.h"
 
 enum { LARGEST = 3000, COUNTS = 17 };
@@ -172,6 +173,67 @@ static void adamw_is_right(void **state)
     }
 }
 
+/* torch.optim.Adam in float64, see tools/golden/adam_golden.py. */
+static double golden_number(const json_t *root, const char *name, size_t step, size_t element)
+{
+    const json_t *rows = json_object_get(root, name);
+    return json_number_value(json_array_get(json_array_get(rows, step), element));
+}
+
+static void adam_with_l2_is_that_of_pytorch(void **state)
+{
+    (void)state;
+    enum { STEPS = 8, COUNT = 37 };
+    static float ref[3][COUNT];
+    const char *const names[] = {"parameter", "first moment", "second moment"};
+    ls_error error;
+    json_t *root;
+    assert_ok(ls_json_load(&root, LS_TEST_SOURCE "/tests/golden/adam.json", 1 << 20, &error),
+              error);
+    for (int i = 0; i < KERNEL_SETS; i++) {
+        const ls_kernels *set = kernel_set(i);
+        if (!set) continue;
+        float *ours[3] = {operand(0, COUNT, 1.0f, 5), operand(1, COUNT, 1.0f, 6),
+                          operand(2, COUNT, 1.0f, 7)};
+        for (size_t e = 0; e < COUNT; e++) {
+            ours[0][e] = (float)golden_number(root, "initial", 0, e);
+            ours[1][e] = ours[2][e] = 0.0f;
+        }
+        for (size_t step = 0; step < STEPS; step++) {
+            float *gradient = operand(3, COUNT, 0.1f, 8);
+            for (size_t e = 0; e < COUNT; e++)
+                gradient[e] = (float)golden_number(root, "gradients", step, e);
+            ls_adamw update = {.parameter = ours[0],
+                               .first_moment = ours[1],
+                               .second_moment = ours[2],
+                               /* All zero in every fourth step. */
+                               .gradient = step % 4 == 3 ? NULL : gradient,
+                               .count = COUNT,
+                               .beta1 = 0.9f,
+                               .beta2 = 0.999f,
+                               .epsilon = 1e-8f,
+                               .weight_decay = 0.1f,
+                               .learning_rate = 1e-2f,
+                               .clip_factor = 1.0f,
+                               .l2 = true};
+            update.correction1 = (float)(1 - pow((double)update.beta1, (double)step + 1));
+            update.correction2_root = (float)sqrt(1 - pow((double)update.beta2, (double)step + 1));
+            set->adamw(&update);
+            for (size_t e = 0; e < COUNT; e++) {
+                double wanted = golden_number(root, "parameters", step, e);
+                if (!(fabs((double)ours[0][e] - wanted) < 2e-6))
+                    fail_msg("%s, step %zu, element %zu: %.9g, wanted %.17g", set->name, step + 1,
+                             e, (double)ours[0][e], wanted);
+            }
+        }
+        for (int which = 0; which < 3; which++) {
+            if (i == 0) memcpy(ref[which], ours[which], sizeof ref[which]);
+            check_bits(names[which], set->name, COUNT, ours[which], ref[which], COUNT);
+        }
+    }
+    ls_json_free(root);
+}
+
 /* The stated order in plain code. */
 static double block_squares(const float *values, int64_t count)
 {
@@ -246,6 +308,7 @@ int main(void)
         cmocka_unit_test(activations_are_right),
         cmocka_unit_test(activations_have_the_same_bits_everywhere),
         cmocka_unit_test(adamw_is_right),
+        cmocka_unit_test(adam_with_l2_is_that_of_pytorch),
         cmocka_unit_test(squares_are_summed_in_blocks),
         cmocka_unit_test(squares_of_touched_rows_equal_the_whole_table),
     };

@@ -63,12 +63,67 @@ static void check_sum(const ls_kernels *set, const char *name, const sum_case *c
         assert_true(tree_sum(&wanted[e], leaves, c->total, 0, 4, e));
     int count = sources_of(c, leaves, sources, merges);
     float *apart = operand(MOST_SOURCES, c->elements, 0.0f, 0);
-    set->ordered_sum(apart, sources, merges, count, c->elements);
+    ls_ordered_sum sum = {.slots = apart,
+                          .count = count,
+                          .sources = sources,
+                          .merges = merges,
+                          .elements = c->elements};
+    set->ordered_sum(&sum);
     check_bits("apart", name, c->elements, apart, wanted, c->elements);
     /* Into one of the sources, as the owner of a slice does; which one, by turns. */
     float *in_place = (float *)(uintptr_t)sources[c->elements % count];
-    set->ordered_sum(in_place, sources, merges, count, c->elements);
+    sum.slots = in_place;
+    set->ordered_sum(&sum);
     check_bits("in place", name, c->elements, in_place, wanted, c->elements);
+}
+
+/* The same in two calls: what the first leaves open waits in slots, which the second goes on from.
+ */
+static void check_halves(const ls_kernels *set, const char *name, int64_t total, int64_t elements)
+{
+    static float wanted[MOST_ELEMENTS];
+    const float *leaves[MOST_SOURCES], *sources[MOST_SOURCES];
+    uint8_t merges[MOST_SOURCES];
+    sum_case c = {total, (1u << total) - 1, elements};
+    for (int64_t leaf = 0; leaf < total; leaf++)
+        leaves[leaf] = operand((int)leaf, elements, 100.0f, (uint32_t)leaf + 1);
+    for (int64_t e = 0; e < elements; e++)
+        assert_true(tree_sum(&wanted[e], leaves, total, 0, 4, e));
+    int count = sources_of(&c, leaves, sources, merges);
+    for (int first = 0; first <= count; first++) {
+        enum { SLOTS = 5 };
+        static float slots[SLOTS * MOST_ELEMENTS];
+        memset(slots, 0xff, sizeof slots);
+        ls_ordered_sum sum = {.slots = slots,
+                              .slot_stride = elements,
+                              .count = first,
+                              .sources = sources,
+                              .merges = merges,
+                              .elements = elements};
+        set->ordered_sum(&sum);
+        for (int i = 0; i < first; i++)
+            sum.depth += 1 - merges[i];
+        assert_in_range(sum.depth, 0, SLOTS);
+        /* Nothing is written above what is open. */
+        assert_true(sum.depth == SLOTS ||
+                    slots[sum.depth * elements] != slots[sum.depth * elements]);
+        sum.count = count - first;
+        sum.sources += first;
+        sum.merges += first;
+        set->ordered_sum(&sum);
+        check_bits("in two calls", name, elements, slots, wanted, elements);
+    }
+}
+
+static void sums_go_on_from_slots(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1, 15, 33, 130};
+    static const char *const names[KERNEL_SETS] = {"ref", "avx2", "avx512"};
+    for (int i = 0; i < KERNEL_SETS; i++)
+        for (int64_t total = 1; kernel_set(i) && total <= MOST_SOURCES; total++)
+            for (int size = 0; size < 4; size++)
+                check_halves(kernel_set(i), names[i], total, sizes[size]);
 }
 
 static void sums_are_the_tree(void **state)
@@ -99,7 +154,7 @@ static void no_elements_write_nothing(void **state)
         if (!set) continue;
         const float value = 1.0f, *sources[] = {&value};
         const uint8_t merges[] = {0};
-        set->ordered_sum(NULL, sources, merges, 1, 0);
+        set->ordered_sum(&(ls_ordered_sum){.count = 1, .sources = sources, .merges = merges});
     }
 }
 
@@ -107,6 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_the_tree),
+        cmocka_unit_test(sums_go_on_from_slots),
         cmocka_unit_test(no_elements_write_nothing),
     };
     return cmocka_run_group_tests_name("ordered_sum", tests, kernel_tests_setup,

@@ -19,7 +19,10 @@ static const ls_step_report step_report = {.step = 3,
                                            .samples = 32,
                                            .tokens = 900,
                                            .step_seconds = 0.1234567891,
-                                           .tokens_per_second = 7290.0};
+                                           .tokens_per_second = 7290.0,
+                                           .skipped_steps = 2,
+                                           .backward_seconds = 0.06,
+                                           .device_bytes = 4096};
 static const int64_t confusion[] = {5, 1, 2, 4};
 static const char *const labels[] = {"a", "b"};
 static const ls_evaluation_report evaluation_report = {.name = "valid\"ation",
@@ -33,6 +36,13 @@ static const ls_evaluation_report evaluation_report = {.name = "valid\"ation",
                                                        .accuracy = 0.75,
                                                        .macro_f1 = 0.74,
                                                        .seconds = 2};
+
+static ls_status close_sink(ls_sink *sink, ls_error *error)
+{
+    ls_status status = sink->operations->finish(sink, error);
+    sink->operations->free(sink);
+    return status;
+}
 
 /* Line `number` of the file, parsed; NULL after the last. */
 static json_t *line_of(const char *folder, int number)
@@ -58,18 +68,21 @@ static void a_step_and_an_evaluation_have_their_keys(void **state)
     (void)state;
     ls_error error;
     char *folder = test_folder();
-    ls_metrics *metrics = NULL;
+    ls_sink *metrics = NULL;
     assert_ok(ls_metrics_open(&metrics, folder, false, &error), error);
-    assert_ok(ls_metrics_step(metrics, &step_report, &error), error);
-    assert_ok(ls_metrics_evaluation(metrics, &evaluation_report, &error), error);
-    assert_ok(ls_metrics_close(metrics, &error), error);
+    assert_ok(metrics->operations->step(metrics, &step_report, &error), error);
+    assert_ok(metrics->operations->evaluation(metrics, &evaluation_report, &error), error);
+    assert_ok(close_sink(metrics, &error), error);
 
     json_t *step = line_of(folder, 0), *evaluation = line_of(folder, 1);
-    assert_int_equal(json_object_size(step), 10);
+    assert_int_equal(json_object_size(step), 19);
     assert_int_equal(json_integer_value(json_object_get(step, "step")), 3);
     assert_true(json_real_value(json_object_get(step, "loss")) == 0.1 + 0.2);
     assert_true(json_number_value(json_object_get(step, "step_seconds")) == 0.123457);
     assert_int_equal(json_integer_value(json_object_get(step, "tokens")), 900);
+    assert_int_equal(json_integer_value(json_object_get(step, "skipped_steps")), 2);
+    assert_true(json_number_value(json_object_get(step, "backward_seconds")) == 0.06);
+    assert_int_equal(json_integer_value(json_object_get(step, "device_bytes")), 4096);
     assert_string_equal(json_string_value(json_object_get(evaluation, "evaluation")),
                         "valid\"ation");
     assert_true(json_number_value(json_object_get(evaluation, "accuracy")) == 0.75);
@@ -87,14 +100,14 @@ static void what_is_not_finite_stays_json(void **state)
     (void)state;
     ls_error error;
     char *folder = test_folder();
-    ls_metrics *metrics = NULL;
+    ls_sink *metrics = NULL;
     ls_step_report report = step_report;
     report.loss = NAN;
     report.gradient_norm = INFINITY;
     report.tokens_per_second = -INFINITY;
     assert_ok(ls_metrics_open(&metrics, folder, false, &error), error);
-    assert_ok(ls_metrics_step(metrics, &report, &error), error);
-    assert_ok(ls_metrics_close(metrics, &error), error);
+    assert_ok(metrics->operations->step(metrics, &report, &error), error);
+    assert_ok(close_sink(metrics, &error), error);
     json_t *step = line_of(folder, 0);
     assert_string_equal(json_string_value(json_object_get(step, "loss")), "NaN");
     assert_string_equal(json_string_value(json_object_get(step, "gradient_norm")), "Infinity");
@@ -109,10 +122,10 @@ static void a_former_run_is_kept_or_dropped(void **state)
     ls_error error;
     char *folder = test_folder();
     for (int run = 0; run < 3; run++) {
-        ls_metrics *metrics = NULL;
+        ls_sink *metrics = NULL;
         assert_ok(ls_metrics_open(&metrics, folder, run == 1, &error), error);
-        assert_ok(ls_metrics_step(metrics, &step_report, &error), error);
-        assert_ok(ls_metrics_close(metrics, &error), error);
+        assert_ok(metrics->operations->step(metrics, &step_report, &error), error);
+        assert_ok(close_sink(metrics, &error), error);
         json_t *second = line_of(folder, 1);
         assert_int_equal(second != NULL, run == 1);
         ls_json_free(second);
@@ -125,16 +138,20 @@ static void a_step_allocates_nothing(void **state)
     (void)state;
     ls_error error;
     char *folder = test_folder();
-    ls_metrics *metrics = NULL;
+    ls_sink *metrics = NULL;
     assert_ok(ls_metrics_open(&metrics, folder, false, &error), error);
     uint64_t before = ls_allocation_count();
     ls_step_report report = step_report;
-    report.step = report.samples = report.tokens = INT64_MIN;
+    report.step = report.samples = report.tokens = report.skipped_steps = report.host_bytes =
+        report.device_bytes = INT64_MIN;
+    report.data_seconds = report.forward_seconds = report.backward_seconds =
+        report.exchange_seconds = report.optimizer_seconds = report.cores_busy =
+            -1.7976931348623157e308;
     report.epoch = report.loss = report.learning_rate = report.gradient_norm = report.step_seconds =
         report.tokens_per_second = -1.7976931348623157e308;
-    assert_ok(ls_metrics_step(metrics, &report, &error), error);
+    assert_ok(metrics->operations->step(metrics, &report, &error), error);
     assert_int_equal(ls_allocation_count(), before);
-    ls_metrics_free(metrics);
+    metrics->operations->free(metrics);
     test_folder_remove(folder);
 }
 
@@ -143,15 +160,14 @@ static void a_full_disk_and_a_missing_folder_are_named(void **state)
     (void)state;
     ls_error error;
     char *folder = test_folder();
-    ls_metrics *metrics = NULL;
+    ls_sink *metrics = NULL;
     assert_int_equal(ls_metrics_open(&metrics, test_path(folder, "no"), false, &error), LS_IO);
     assert_non_null(strstr(error.text, "metrics.jsonl"));
     assert_int_equal(symlink("/dev/full", test_path(folder, "metrics.jsonl")), 0);
     assert_ok(ls_metrics_open(&metrics, folder, true, &error), error);
-    assert_int_equal(ls_metrics_step(metrics, &step_report, &error), LS_IO);
+    assert_int_equal(metrics->operations->step(metrics, &step_report, &error), LS_IO);
     assert_non_null(strstr(error.text, "metrics.jsonl"));
-    ls_metrics_free(metrics);
-    ls_metrics_free(NULL);
+    metrics->operations->free(metrics);
     test_folder_remove(folder);
 }
 

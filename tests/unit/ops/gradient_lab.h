@@ -286,13 +286,14 @@ static inline void lab_run(lab *l)
     assert_ok(ls_feeder_new(&feeder, assembly, executor, &l->error), l->error);
     ls_executor_write(executor, l->inputs->random_key, lab_key, &fixed);
     ls_executor_write(executor, l->inputs->loss_scale, &scale, &fixed);
-    int32_t first, last;
-    ls_feeder_start(feeder, &batch, LEAF_SIZE, 0, &first, &last);
-    assert_true(first == 0 && last == SAMPLES);
-    for (int64_t begin = 0; begin < SAMPLES; begin += samples_per_pass) {
-        int64_t end = begin + samples_per_pass < SAMPLES ? begin + samples_per_pass : SAMPLES;
-        lab_run_pass(l, executor, feeder, &batch, (int32_t)begin, (int32_t)end);
+    int32_t passes = ls_feeder_start(feeder, &batch, LEAF_SIZE, 0), begin, end = 0;
+    for (int32_t pass = 0; pass < passes; pass++) {
+        int32_t former = end;
+        ls_feeder_share(feeder, &batch, pass, &begin, &end);
+        assert_true(begin == former && end - begin <= samples_per_pass);
+        lab_run_pass(l, executor, feeder, &batch, begin, end);
     }
+    assert_int_equal(end, SAMPLES);
     for (int i = 0; i < l->tensor_count; i++)
         if (l->tensors[i].symbol == LS_SYMBOL_NONE)
             lab_read_parameter_gradient(l, executor, &l->tensors[i]);

@@ -389,7 +389,8 @@ typedef enum kind_of_kind {
     HAS_GRADIENT,
     IS_BACKWARD,
     IS_UPDATE,
-    IS_EXCHANGE
+    IS_COLLECTIVE,
+    IS_COPY
 } kind_of_kind;
 
 static const kind_of_kind kinds[LS_OP_COUNT] = {
@@ -412,7 +413,12 @@ static const kind_of_kind kinds[LS_OP_COUNT] = {
     [LS_OP_SQUARED_NORM] = IS_UPDATE,
     [LS_OP_GRADIENT_NORM] = IS_UPDATE,
     [LS_OP_ADAMW] = IS_UPDATE,
-    [LS_OP_EXCHANGE_GRADIENTS] = IS_EXCHANGE,
+    [LS_OP_EXCHANGE_GRADIENTS] = IS_COLLECTIVE,
+    [LS_OP_GATHER] = IS_COLLECTIVE,
+    [LS_OP_WAIT] = IS_COLLECTIVE,
+    [LS_OP_FETCH] = IS_COPY,
+    [LS_OP_AWAIT] = IS_COPY,
+    [LS_OP_STORE] = IS_COPY,
 };
 
 /* Runs after the test above. */

@@ -100,9 +100,10 @@ static void write_floats(const update *u, ls_value_id id, const double *from, in
     free(values);
 }
 
-static void open_update(update *u, float max_norm, bool decay_all)
+static void open_update(update *u, ls_optimizer_kind kind, float max_norm, bool decay_all)
 {
-    *u = (update){.options = {.beta1 = 0.9f,
+    *u = (update){.options = {.kind = kind,
+                              .beta1 = 0.9f,
                               .beta2 = 0.999f,
                               .epsilon = 1e-8f,
                               .weight_decay = 0.1f,
@@ -189,7 +190,7 @@ static double norm_of(const update *u)
     return sqrt(sum);
 }
 
-/* Loshchilov and Hutter 2019 with PyTorch's epsilon, everything in double. */
+/* Loshchilov and Hutter 2019, or Kingma and Ba 2015, with PyTorch's epsilon, all in double. */
 static void step_reference(update *u, int step, double clip)
 {
     double beta1 = (double)u->options.beta1, beta2 = (double)u->options.beta2;
@@ -197,8 +198,9 @@ static void step_reference(update *u, int step, double clip)
         parameter *p = &u->parameters[i];
         double decay = p->decays || u->options.decay_all ? (double)u->options.weight_decay : 0.0;
         for (int64_t e = 0; e < p->count; e++) {
-            double g = p->gradient[e] * clip;
-            p->held[e] -= learning_rate * decay * p->held[e];
+            bool l2 = u->options.kind == LS_OPTIMIZER_ADAM;
+            double g = p->gradient[e] * clip + (l2 ? decay * p->held[e] : 0);
+            if (!l2) p->held[e] -= learning_rate * decay * p->held[e];
             p->first[e] = beta1 * p->first[e] + (1 - beta1) * g;
             p->second[e] = beta2 * p->second[e] + (1 - beta2) * g * g;
             double first = p->first[e] / (1 - pow(beta1, step));
@@ -221,11 +223,11 @@ static void compare(const update *u, int step)
 }
 
 /* Gradients of `size`; says whether they were clipped. */
-static bool check_steps(float max_norm, double size, bool decay_all)
+static bool check_steps_of(ls_optimizer_kind kind, float max_norm, double size, bool decay_all)
 {
     update u;
     bool clipped = false;
-    open_update(&u, max_norm, decay_all);
+    open_update(&u, kind, max_norm, decay_all);
     for (int step = 1; step <= STEPS; step++) {
         write_gradients(&u, size);
         double norm = norm_of(&u), clip = 1;
@@ -241,6 +243,14 @@ static bool check_steps(float max_norm, double size, bool decay_all)
         compare(&u, step);
     }
     close_update(&u);
+    return clipped;
+}
+
+/* Both optimizers. */
+static bool check_steps(float max_norm, double size, bool decay_all)
+{
+    bool clipped = check_steps_of(LS_OPTIMIZER_ADAMW, max_norm, size, decay_all);
+    assert_int_equal(check_steps_of(LS_OPTIMIZER_ADAM, max_norm, size, decay_all), clipped);
     return clipped;
 }
 
@@ -277,7 +287,7 @@ static void a_gradient_that_is_not_finite_updates_nothing(void **state)
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     for (int i = 0; i < 3; i++) {
         update u;
-        open_update(&u, 1.0f, true);
+        open_update(&u, LS_OPTIMIZER_ADAMW, 1.0f, true);
         write_gradients(&u, 0.1);
         float *gradient = ls_executor_address(u.executor, u.parameters[i].gradient_value);
         gradient[COLUMNS - 1] = bad[i];

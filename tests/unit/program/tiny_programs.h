@@ -14,8 +14,9 @@ typedef struct tiny_program {
     ls_assembly assembly;
 } tiny_program;
 
-static inline void tiny_program_open(tiny_program *tiny, const char *model, bool training,
-                                     int64_t samples_per_pass)
+static inline void tiny_program_open_ranks(tiny_program *tiny, const char *model, bool training,
+                                           int64_t samples_per_pass, const char *strategy,
+                                           int ranks)
 {
     char path[4096];
     ls_error error;
@@ -34,10 +35,19 @@ static inline void tiny_program_open(tiny_program *tiny, const char *model, bool
                       .max_norm = 1.0f},
         .batch_size = 16,
         .leaf_size = 4,
+        .strategy = strategy,
+        .ranks = ranks,
+        .bucket_bytes = 16 << 10,
         .samples_per_pass = samples_per_pass,
         .longest_row = 64,
     };
     assert_ok(ls_assembly_make(&tiny->assembly, &options, tiny->device, &error), error);
+}
+
+static inline void tiny_program_open(tiny_program *tiny, const char *model, bool training,
+                                     int64_t samples_per_pass)
+{
+    tiny_program_open_ranks(tiny, model, training, samples_per_pass, NULL, 1);
 }
 
 static inline void tiny_program_close(tiny_program *tiny)

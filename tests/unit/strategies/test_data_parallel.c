@@ -1,39 +1,6 @@
 /* The data parallel rewrite: text in, text out. Exchanges are put in where their bucket is
  * complete, and nothing else changes. */
-#include "testing.h"
-
-#include <stdio.h>
-#include <string.h>
-
-#include "models/model.h"
-#include "ops/registry.h"
-#include "optimizers/optimizer.h"
-#include "strategies/strategy.h"
-
-typedef struct built {
-    ls_model_config config;
-    ls_program *program;
-    ls_model model;
-} built;
-
-static ls_error error;
-
-static void build(built *b, const char *name)
-{
-    char path[4096];
-    *b = (built){0};
-    snprintf(path, sizeof path, "%s/tests/data/%s", LS_TEST_SOURCE, name);
-    assert_ok(ls_model_config_load(&b->config, path, &error), error);
-    assert_ok(ls_program_new(&b->program, ls_op_definitions, &error), error);
-    b->program->training = true;
-    b->program->gradient_slots = 2;
-    ls_model_options options = {.classes = 3, .touched = {.word = 40, .position = 20, .type = 2}};
-    assert_ok(ls_model_build(b->program, &b->model, &b->config, &options, &error), error);
-    assert_ok(ls_program_differentiate(b->program, b->model.inputs.schedules, &error), error);
-    ls_optimizer_options optimizer = {.max_norm = 1.0f};
-    ls_gradient_norm_results norm;
-    assert_ok(ls_adamw(b->program, &b->model.inputs, &optimizer, &norm, &error), error);
-}
+#include "built_programs.h"
 
 static void rewrite(built *b, int64_t bucket_bytes, int64_t first_bucket_bytes)
 {
@@ -43,13 +10,6 @@ static void rewrite(built *b, int64_t bucket_bytes, int64_t first_bucket_bytes)
                                         .loss = b->model.results.loss};
     assert_ok(ls_data_parallel(b->program, &options, &error), error);
     assert_ok(ls_program_verify(b->program, &error), error);
-}
-
-static void close_built(built *b)
-{
-    ls_program_free(b->program);
-    ls_model_deinit(&b->model);
-    ls_model_config_deinit(&b->config);
 }
 
 /* The program's text without its exchanges, and those alone, each behind the op it stands after. */
@@ -70,15 +30,6 @@ static void split(const ls_program *program, ls_text *others, ls_text *exchanges
         assert_ok(ls_text_print(others, &error, "%.*s", length, line), error);
     }
     ls_text_deinit(&text);
-}
-
-static void check_text(const char *what, const char *got, const char *wanted)
-{
-    if (strcmp(got, wanted) == 0) return;
-    size_t at = 0;
-    while (got[at] && got[at] == wanted[at])
-        at++;
-    fail_msg("%s differ at\n%.300s\nwanted\n%.300s", what, got + at, wanted + at);
 }
 
 /* clang-format off */
@@ -283,7 +234,7 @@ static void an_exchange_too_early_is_an_error(void **state)
     b.program->ops[at] = b.program->ops[at - 1];
     b.program->ops[at - 1] = early;
     assert_int_equal(ls_program_verify(b.program, &error), LS_INTERNAL);
-    assert_non_null(strstr(error.text, "bucket.0 sends "));
+    assert_non_null(strstr(error.text, "bucket.0 (exchange_gradients) sends "));
     b.program->ops[at - 1] = b.program->ops[at];
     b.program->ops[at] = early;
     assert_ok(ls_program_verify(b.program, &error), error);
