@@ -112,9 +112,11 @@ LS_API ls_status ls_config_text(const ls_options *options, const ls_sources *sou
  * options->profile; files of options->tensorboard, csv and prometheus where they say. `callbacks`,
  * `sources` and `report` may be NULL. Nothing is written to output before the input has been
  * checked. LS_INTERRUPTED: should_stop ended the run; the model is written all the same,
- * unless the data was still being read (report->steps is 0 then).
- * LS_NOT_FINITE: loss or gradient norm is not finite; nothing was updated in that step, the model
- * is not written. */
+ * and a checkpoint unless options->save_on_signal is false; neither, if the data was still being
+ * read (report->steps is 0 then). LS_NOT_FINITE: a weight, loss or gradient norm is not finite;
+ * nothing was updated in that step, the model is not written. LS_DIFFERENT: an audit (audit_every)
+ * found an error of the machine. What a save or the last checkpoint failed with, if none came
+ * after it: the model is written. docs/checkpoints.md tells of all this. */
 LS_API ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
                           const ls_sources *sources, ls_train_report *report, ls_error *error);
 

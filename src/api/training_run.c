@@ -382,7 +382,6 @@ ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *
          .integer = report->measured_file_bytes},
         {.key = "resumed_step", .kind = LS_RUN_INTEGER, .integer = report->resumed_step},
         /* The following are known only at the end. */
-        {.key = "skipped_steps", .kind = LS_RUN_INTEGER, .integer = report->skipped_steps},
         {.key = "best_checkpoint", .kind = LS_RUN_TEXT, .text = best},
         {.key = "best_value",
          .kind = LS_RUN_NUMBER,
@@ -395,7 +394,7 @@ ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *
     size_t count = sizeof facts / sizeof *facts;
     ls_status status =
         ls_run_record_write(run->session.options->output, run->session.options, &run->used,
-                            run->sources, facts, finished ? count : count - 7, error);
+                            run->sources, facts, finished ? count : count - 6, error);
     ls_run_results_deinit(&results);
     return status;
 }

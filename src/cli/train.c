@@ -62,8 +62,10 @@ const ls_command ls_command_train = {
         "Writes a model folder that Transformers loads, with metrics.jsonl (a line a step and "
         "an evaluation), run.json (every setting and where it came from, and what the run came to) "
         "and, with --profile, a trace and a summary of some steps in profile/. An interrupt "
-        "(Ctrl-C) ends the run after its step and writes the model; a second one ends it at "
-        "once.",
+        "(Ctrl-C) ends the run after its step and writes the model and a checkpoint; a second one "
+        "ends it at once. With --save-every and --resume auto the same command line goes on from "
+        "the last checkpoint after any end, to the same bits, on any number of devices and with "
+        "any strategy.",
     .needed = {"model", "train", "output"},
     .can_be_quiet = true,
     .takes_deepspeed = true,

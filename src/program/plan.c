@@ -210,7 +210,7 @@ const char *ls_plan_arena_name(ls_plan_arena arena)
         [LS_PLAN_STAGING] = "staging",
         [LS_PLAN_SCRATCH] = "kernel scratch",
         [LS_PLAN_SNAPSHOT] = "checkpoint snapshot",
-        [LS_PLAN_AUDIT] = "audit's second pass",
+        [LS_PLAN_AUDIT] = "second pass of audits",
         [LS_PLAN_HOST_MEMORY] = "in host memory",
         [LS_PLAN_FILE] = "in a file",
     };

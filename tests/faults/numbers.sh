@@ -65,7 +65,7 @@ for layout in "ddp 1" "ddp 3" "zero1 8" "zero2 3" "zero3 4" "zero3+offload 2"; d
     expect 0 "${rare[@]}" skip "${layout[@]}" --on-nan skip --save-every 2
     says err.txt "the step is skipped; first in tensor bert.embeddings.LayerNorm" "samples $sample"
     says out.txt "skipped        2 steps"
-    [[ $(jq .skipped_steps skip/run.json) -eq 2 && $(grep -c '"skipped": true' skip/metrics.jsonl) -eq 2 ]] || fail "not two skipped steps"
+    [[ $(jq .results.skipped_steps skip/run.json) -eq 2 && $(grep -c '"skipped": true' skip/metrics.jsonl) -eq 2 ]] || fail "not two skipped steps"
     sha >skip.$name
     cmp skip.$first skip.$name || fail "$name skips to another model"
     expect 0 "$LOCKSTEP" audit skip
