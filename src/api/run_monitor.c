@@ -30,9 +30,9 @@ static ls_status open_profile(ls_run_monitor *monitor, const ls_run_monitor_opti
     ls_profile_options profile = {.assembly = &options->programs->training,
                                   .ranks = options->ranks,
                                   .threads = options->threads,
-                                  .cores = ls_core_count(),
                                   .peak = monitor->peak};
     int64_t *first = &profile.first_step, *last = &profile.last_step;
+    LS_TRY(ls_core_count(&profile.cores, error));
     LS_TRY(ls_profile_steps_parse(options->options->profile_steps, first, last, error));
     if (*last > options->total_steps) {
         *first -= *last - options->total_steps;
