@@ -62,6 +62,28 @@ int ls_tree_roots(ls_tree_range all, int ranks, ls_tree_root *roots, int capacit
     return count;
 }
 
+/* Nodes that cover [begin, end), of which `end` is no leaf's: up to the middle of the smallest node
+ * around them each one is larger than the one before, behind it smaller, a bit of the way each. */
+static int inner_roots(int64_t begin, int64_t end)
+{
+    int level = 63 - __builtin_clzll((unsigned long long)(begin ^ end));
+    int64_t middle = end >> level << level;
+    return __builtin_popcountll((unsigned long long)(middle - begin)) +
+           __builtin_popcountll((unsigned long long)(end - middle));
+}
+
+int ls_tree_range_roots(ls_tree_range range)
+{
+    int count = 0;
+    if (range.begin >= range.end) return 0;
+    if (range.end < range.total) return inner_roots(range.begin, range.end);
+    if (range.begin == 0) return 1;
+    /* Up to the end of the tree, where what is absent cuts no node. */
+    for (int64_t first = range.begin; first < range.end; first += first & -first)
+        count++;
+    return count;
+}
+
 int ls_tree_slots(ls_tree_range range, int64_t samples, int64_t leaf_size, int64_t samples_per_pass)
 {
     ls_tree_stack stack = {0};

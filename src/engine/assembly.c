@@ -62,18 +62,33 @@ typedef struct tree_sizes {
     int32_t slots, roots, open;
 } tree_sizes;
 
-/* Every rank keeps its own sums until the end of a step of `total` leaves. */
+/* Roots of all ranks in `all`; a rank that has them all at once needs a slot for each of its own.
+ */
+static int32_t count_roots(tree_sizes *sizes, ls_tree_range all, int ranks)
+{
+    int32_t roots = 0;
+    if (ranks >= all.end - all.begin) return (int32_t)(all.end - all.begin); /* a leaf each */
+    for (int rank = 0; rank < ranks; rank++) {
+        int32_t own = ls_tree_range_roots(ls_tree_share(all, ranks, rank));
+        at_least(&sizes->slots, own);
+        roots += own;
+    }
+    return roots;
+}
+
+/* Every rank keeps its own sums until the end of a step of `total` leaves. Where it runs several
+ * passes, more may be open in between. */
 static void size_apart(tree_sizes *sizes, const ls_assembly *assembly,
                        const ls_assembly_options *options, int64_t total)
 {
-    int64_t samples = least(total * options->leaf_size, options->batch_size);
-    for (int rank = 0; rank < assembly->ranks; rank++) {
-        ls_tree_range range = ls_tree_rank_range(total, assembly->ranks, rank);
-        at_least(&sizes->slots,
-                 ls_tree_slots(range, samples, options->leaf_size, assembly->samples_per_pass));
-    }
     ls_tree_range all = {0, total, total};
-    at_least(&sizes->roots, ls_tree_roots(all, assembly->ranks, NULL, 0));
+    int64_t samples = least(total * options->leaf_size, options->batch_size);
+    int64_t most = (total + assembly->ranks - 1) / assembly->ranks * options->leaf_size;
+    at_least(&sizes->roots, count_roots(sizes, all, assembly->ranks));
+    if (least(most, samples) <= assembly->samples_per_pass) return;
+    for (int rank = 0; rank < assembly->ranks; rank++)
+        at_least(&sizes->slots, ls_tree_slots(ls_tree_share(all, assembly->ranks, rank), samples,
+                                              options->leaf_size, assembly->samples_per_pass));
 }
 
 /* Passes of all ranks, each of whole leaves, are added one by one. In a short batch only the last
@@ -84,14 +99,9 @@ static void size_together(tree_sizes *sizes, const ls_assembly *assembly, int64_
     ls_tree_range whole = {0, total, total};
     for (int64_t begin = full ? 0 : (total - 1) / pass * pass; begin < total; begin += pass) {
         ls_tree_range all = {begin, least(begin + pass, total), total};
-        for (int rank = 0; rank < assembly->ranks; rank++) {
-            ls_tree_range share = ls_tree_share(all, assembly->ranks, rank);
-            int64_t leaves = share.end - share.begin;
-            if (leaves) at_least(&sizes->slots, ls_tree_slots(share, total, 1, leaves));
-        }
-        at_least(&sizes->roots, ls_tree_roots(all, assembly->ranks, NULL, 0));
+        at_least(&sizes->roots, count_roots(sizes, all, assembly->ranks));
     }
-    at_least(&sizes->open, ls_tree_slots(whole, total, 1, pass));
+    if (pass < total) at_least(&sizes->open, ls_tree_slots(whole, total, 1, pass));
 }
 
 /* Slots and roots for batches of every size up to the largest: a short one is cut otherwise. */

@@ -132,25 +132,39 @@ static void widen(rewrite *r, span *s, int64_t begin, int64_t count)
     if (last > s->last) s->last = last;
 }
 
+/* [updates that use runs], as places in the list of ops. */
+static ls_status list_updates(rewrite *r, int32_t **updates, int32_t *count, ls_error *error)
+{
+    LS_TRY(LS_NEW(*updates, r->program->op_count + 1, "offload", error));
+    for (int32_t i = 0; i < r->program->op_count; i++) {
+        r->spans[i] = (span){0, -1};
+        if (uses_runs(r, &r->program->ops[i])) (*updates)[(*count)++] = i;
+    }
+    return LS_OK;
+}
+
 static ls_status find_spans(rewrite *r, ls_error *error)
 {
-    int64_t *positions = NULL;
+    int64_t *positions = NULL, *counts = NULL;
+    int32_t *updates = NULL, count = 0;
     const ls_program *program = r->program;
-    LS_TRY(LS_NEW(r->spans, program->op_count + 1, "offload", error));
-    LS_TRY(LS_NEW(positions, program->value_count + 1, "offload", error));
-    for (int32_t i = 0; i < program->op_count; i++)
-        r->spans[i] = (span){0, -1};
+    ls_status status;
+    LS_TRY_GOTO(status, LS_NEW(r->spans, program->op_count + 1, "offload", error), done);
+    LS_TRY_GOTO(status, LS_NEW(positions, program->value_count + 1, "offload", error), done);
+    LS_TRY_GOTO(status, LS_NEW(counts, program->value_count + 1, "offload", error), done);
+    LS_TRY_GOTO(status, list_updates(r, &updates, &count, error), done);
     for (int rank = 0; rank == 0 || rank < program->ranks; rank++) {
-        ls_layout_positions(program, rank, positions);
-        for (int32_t i = 0; i < program->op_count; i++) {
-            if (!uses_runs(r, &program->ops[i])) continue;
-            ls_value_id parameter = program->ops[i].inputs[0];
-            ls_range owned = ls_layout_owned(program, parameter, rank);
-            widen(r, &r->spans[i], positions[parameter], owned.end - owned.begin);
+        ls_layout_positions(program, rank, positions, counts);
+        for (int32_t i = 0; i < count; i++) {
+            ls_value_id parameter = program->ops[updates[i]].inputs[0];
+            widen(r, &r->spans[updates[i]], positions[parameter], counts[parameter]);
         }
     }
+done:
     ls_free(positions);
-    return LS_OK;
+    ls_free(counts);
+    ls_free(updates);
+    return status;
 }
 
 static ls_status append_copy(rewrite *r, ls_op_kind kind, int32_t block, ls_error *error)
