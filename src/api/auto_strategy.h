@@ -1,0 +1,24 @@
+/* --strategy auto: the fastest layout that fits, by what this machine reaches. */
+#ifndef LS_API_AUTO_STRATEGY_H
+#define LS_API_AUTO_STRATEGY_H
+
+#include "api/planner.h"
+
+typedef struct ls_auto_choice {
+    ls_candidate chosen;
+    ls_machine_rates rates;
+    ls_plan_row *rows; /* [count - 1], in the order in which they were looked at */
+    char **lines;      /* [count] why: one of each row, and what was chosen */
+    int count;
+} ls_auto_choice;
+
+/* Measure the machine (a second or two; the folder of --offload-path too), look at what the
+ * settings leave open on their number of devices, and choose: the least seconds a step of those
+ * that fit; within one percent the simpler one, which stands first. Where nothing fits the smallest
+ * is chosen, so that the run is refused with its figures. */
+ls_status ls_auto_choose(ls_auto_choice *choice, const ls_session *session,
+                         const ls_run_memory_options *base, double row_tokens,
+                         ls_error *error) LS_MUST_CHECK;
+void ls_auto_choice_deinit(ls_auto_choice *choice); /* safe on an all-zero one */
+
+#endif
