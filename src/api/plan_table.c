@@ -1,6 +1,7 @@
 /* ls_plan_table_text: layouts side by side, and how one of them is written. */
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/auto_strategy.h"
@@ -117,6 +118,11 @@ static ls_status print_row(table *t, const ls_candidate *candidate, ls_error *er
     return ls_text_print(t->text, error, "\n");
 }
 
+static int64_t leaves_of(const ls_assembly_options *options)
+{
+    return (options->batch_size + options->leaf_size - 1) / options->leaf_size;
+}
+
 static ls_status print_devices(table *t, int devices, ls_error *error)
 {
     ls_candidate candidates[LS_MOST_CANDIDATES];
@@ -126,6 +132,11 @@ static ls_status print_devices(table *t, int devices, ls_error *error)
     } else {
         *candidates = (ls_candidate){.strategy = t->session.strategy, .devices = devices};
         ls_candidate_name(candidates);
+    }
+    /* What refuses the first one for its devices refuses all. */
+    if (count > 1 && devices > leaves_of(&t->planner.base.training)) {
+        count = 1;
+        snprintf(candidates->name, sizeof candidates->name, "any");
     }
     for (int i = 0; i < count; i++)
         LS_TRY(print_row(t, &candidates[i], error));

@@ -6,6 +6,7 @@
 #define LS_ENGINE_ASSEMBLY_H
 
 #include "devices/device.h"
+#include "engine/tree_sizes.h"
 #include "models/model.h"
 #include "optimizers/optimizer.h"
 #include "program/plan.h"
@@ -24,6 +25,7 @@ typedef struct ls_assembly_options {
     ls_offload_options offload;     /* of what an update changes; zero: nothing */
     int64_t samples_per_pass;       /* at most this many samples in a pass */
     int64_t longest_row;            /* tokens */
+    ls_tree_sizes_memo *tree_sizes; /* of programs that are alike; NULL: none */
 } ls_assembly_options;
 
 typedef struct ls_assembly {
