@@ -69,22 +69,22 @@ static ls_status measure(ls_machine_rates *rates, const ls_planner *planner, ls_
 
 /* --- the choice ------------------------------------------------------------------------------- */
 
-static ls_status print_why(char **line, const ls_plan_row *row, ls_text *text, ls_error *error)
+static ls_status print_why(char **line, const ls_plan_row *row, ls_text *why, ls_error *error)
 {
     double seconds = ls_plan_row_seconds(row);
-    ls_text_clear(text);
-    LS_TRY(ls_text_print(text, error, "auto: %-24s ", row->candidate.name));
+    ls_text_clear(why);
+    LS_TRY(ls_text_print(why, error, "auto: %-24s ", row->candidate.name));
     if (*row->refused)
-        LS_TRY(ls_text_print(text, error, "refused: %s", row->refused));
+        LS_TRY(ls_text_print(why, error, "refused: %s", row->refused));
     else
-        LS_TRY(ls_text_print(text, error,
+        LS_TRY(ls_text_print(why, error,
                              "%s, %.1f MiB a device, %lld pass%s; %.1f ms a step: %.1f computing, "
                              "%.1f exchanging, %.1f copying",
                              row->fits ? "fits" : "does not fit", mebibytes(row->total),
                              (long long)row->passes, row->passes == 1 ? "" : "es", 1e3 * seconds,
                              1e3 * row->seconds.compute, 1e3 * row->seconds.exchange,
                              1e3 * row->seconds.offload));
-    return ls_copy_string(line, text->data, error);
+    return ls_copy_string(line, why->data, error);
 }
 
 static const ls_plan_row *best_of(const ls_plan_row *rows, int count)
@@ -100,31 +100,31 @@ static const ls_plan_row *best_of(const ls_plan_row *rows, int count)
     return best ? best : smallest;
 }
 
-static ls_status conclude(ls_auto_choice *choice, const ls_plan_row *best, ls_text *text,
+static ls_status conclude(ls_auto_choice *choice, const ls_plan_row *best, ls_text *why,
                           ls_error *error)
 {
-    ls_text_clear(text);
+    ls_text_clear(why);
     LS_TRY(ls_text_print(
-        text, error, "auto: takes %s: %s (this machine: %.1f GFLOP/s, %.1f GB/s)",
+        why, error, "auto: takes %s: %s (this machine: %.1f GFLOP/s, %.1f GB/s)",
         best->candidate.name,
         best->fits ? "the fastest that fits" : "nothing fits, this is the smallest",
         1e-9 * choice->rates.flops_per_second, 1e-9 * choice->rates.bytes_per_second));
     choice->chosen = best->candidate;
-    LS_TRY(ls_copy_string(&choice->lines[choice->count], text->data, error));
+    LS_TRY(ls_copy_string(&choice->lines[choice->count], why->data, error));
     choice->count++;
     return LS_OK;
 }
 
 static ls_status look_at(ls_auto_choice *choice, ls_planner *planner,
-                         const ls_candidate *candidates, int count, ls_text *text, ls_error *error)
+                         const ls_candidate *candidates, int count, ls_text *why, ls_error *error)
 {
     for (int i = 0; i < count; i++) {
         LS_TRY(ls_planner_row(planner, &choice->rows[i], &candidates[i], error));
-        LS_TRY(print_why(&choice->lines[i], &choice->rows[i], text, error));
+        LS_TRY(print_why(&choice->lines[i], &choice->rows[i], why, error));
         choice->count++;
     }
     const ls_plan_row *best = best_of(choice->rows, count);
-    if (best) return conclude(choice, best, text, error);
+    if (best) return conclude(choice, best, why, error);
     return ls_fail(error, LS_USAGE, "--strategy auto: %s",
                    count ? choice->rows[0].refused : "no strategy goes with the other settings");
 }
@@ -135,7 +135,7 @@ ls_status ls_auto_choose(ls_auto_choice *choice, const ls_session *session,
     ls_candidate candidates[LS_MOST_CANDIDATES];
     const ls_options *options = session->options;
     ls_planner planner;
-    ls_text text = {0};
+    ls_text why = {0};
     ls_status status;
     int count = ls_candidates_list(candidates, options, (int)options->devices,
                                    options->offload_path != NULL);
@@ -146,11 +146,62 @@ ls_status ls_auto_choose(ls_auto_choice *choice, const ls_session *session,
     LS_TRY_GOTO(status, LS_NEW(choice->rows, count + 1, "strategies", error), done);
     LS_TRY_GOTO(status, LS_NEW(choice->lines, count + 1, "strategies", error), done);
     LS_TRY_GOTO(status, measure(&choice->rates, &planner, error), done);
-    status = look_at(choice, &planner, candidates, count, &text, error);
+    status = look_at(choice, &planner, candidates, count, &why, error);
 done:
-    ls_text_deinit(&text);
+    ls_text_deinit(&why);
     ls_planner_deinit(&planner);
     return status;
+}
+
+static ls_run_fact number(const char *key, double value)
+{
+    return (ls_run_fact){.key = key, .kind = LS_RUN_NUMBER, .number = value};
+}
+
+static ls_run_fact integer(const char *key, int64_t value)
+{
+    return (ls_run_fact){.key = key, .kind = LS_RUN_INTEGER, .integer = value};
+}
+
+static ls_run_fact text(const char *key, const char *value)
+{
+    return (ls_run_fact){.key = key, .kind = LS_RUN_TEXT, .text = value};
+}
+
+static ls_run_fact object(const char *key, const ls_run_fact *facts, size_t count)
+{
+    return (ls_run_fact){.key = key, .kind = LS_RUN_OBJECT, .facts = facts, .count = count};
+}
+
+static ls_run_fact candidate_fact(const ls_plan_row *row, ls_run_fact *at)
+{
+    const ls_run_fact *first = at;
+    if (*row->refused) *at++ = text("refused", row->refused);
+    if (!*row->refused) {
+        *at++ = integer("planned_bytes", row->total);
+        *at++ = text("fits", row->fits ? "yes" : "no");
+        *at++ = integer("passes", row->passes);
+        *at++ = number("seconds", ls_plan_row_seconds(row));
+        *at++ = number("compute_seconds", row->seconds.compute);
+        *at++ = number("exchange_seconds", row->seconds.exchange);
+        *at++ = number("offload_seconds", row->seconds.offload);
+    }
+    return object(row->candidate.name, first, (size_t)(at - first));
+}
+
+ls_run_fact ls_auto_choice_fact(const ls_auto_choice *choice, ls_auto_facts *memory)
+{
+    const char *key = "auto_strategy";
+    int rows = choice->count - 1;
+    if (choice->count == 0) return text(key, NULL);
+    for (int i = 0; i < rows; i++)
+        memory->candidates[i] = candidate_fact(&choice->rows[i], memory->figures[i]);
+    memory->facts[0] = text("chosen", choice->chosen.name);
+    memory->facts[1] = number("flops_per_second", choice->rates.flops_per_second);
+    memory->facts[2] = number("bytes_per_second", choice->rates.bytes_per_second);
+    memory->facts[3] = number("disk_bytes_per_second", choice->rates.disk_bytes_per_second);
+    memory->facts[4] = object("candidates", memory->candidates, (size_t)rows);
+    return object(key, memory->facts, LS_AUTO_FACTS);
 }
 
 void ls_auto_choice_deinit(ls_auto_choice *choice)

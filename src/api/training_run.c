@@ -358,6 +358,7 @@ ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *
     size_t classes = (size_t)ls_labels_count(run->session.labels);
     const ls_train_report *report = &run->report;
     ls_run_results results = {0};
+    ls_auto_facts automatic;
     if (finished)
         LS_TRY(ls_run_results_make(&results, &run->monitor, &run->programs, report, error));
     const ls_run_fact facts[] = {
@@ -388,6 +389,7 @@ ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *
         {.key = "measured_file_bytes",
          .kind = LS_RUN_INTEGER,
          .integer = report->measured_file_bytes},
+        ls_auto_choice_fact(&run->choice, &automatic),
         /* The following are known only at the end. */
         {.key = "steps", .kind = LS_RUN_INTEGER, .integer = report->steps},
         {.key = "seconds", .kind = LS_RUN_NUMBER, .number = report->seconds},
