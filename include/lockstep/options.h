@@ -52,7 +52,10 @@ typedef struct ls_options {
     const char *recompute; /* "none", "layer", "attention"; NULL: as the strategy's name says */
     /* What is not on the device: "none", "host", "disk"; NULL: as the strategy's name says. */
     const char *offload_optimizer, *offload_parameters;
-    const char *offload_path;   /* disk: a folder; the file there has no name */
+    const char *offload_path; /* disk: a folder; the file there has no name */
+    /* zero3, in elements: parameters that are gathered ahead of use, -1: one unit; tensors below
+     * this many stay whole on every device. */
+    int64_t prefetch_bucket_size, persistence_threshold;
     int64_t offload_block_size; /* bytes of each moment that are copied at a time */
     int64_t devices;
     const char *device_list; /* plan: "1,2,4,...,4096" instead of one number; NULL: none */

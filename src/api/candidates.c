@@ -42,6 +42,10 @@ static bool make(ls_candidate *candidate, const ls_options *options, int devices
     bool disk =
         strcmp(own.offload_optimizer, "disk") == 0 || strcmp(own.offload_parameters, "disk") == 0;
     if (!disk) own.offload_path = NULL;
+    if (strcmp(name, "zero3") != 0) {
+        own.prefetch_bucket_size = -1;
+        own.persistence_threshold = 0;
+    }
     *candidate = (ls_candidate){.devices = devices};
     if (ls_strategy_of(&candidate->strategy, &own, false, NULL) != LS_OK) return false;
     ls_candidate_name(candidate);

@@ -99,6 +99,11 @@
     X("bucket-size", bucket_size, BYTES, RUN, 0, "25MiB", 1, 9.2e18, \
       "ddp and zero1: gradients that are exchanged together while the backward pass goes on; zero1 " \
       "and zero2: parameters that are gathered together") \
+    X("prefetch-bucket-size", prefetch_bucket_size, INTEGER, RUN, 0, "-1", -1, 9.2e18, \
+      "zero3: parameters gathered ahead of use, in elements, as many whole units as that holds; -1: " \
+      "one unit") \
+    X("persistence-threshold", persistence_threshold, INTEGER, RUN, 0, "0", 0, 9.2e18, \
+      "zero3: tensors of fewer elements stay whole on every device") \
     X("recompute", recompute, TEXT, RUN, 0, "", 0, 0, \
       "activations that the backward pass makes again instead of keeping them: none, layer (a " \
       "layer's, but for its input and what its last op wrote) or attention (query, key, value, " \

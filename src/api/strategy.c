@@ -111,6 +111,21 @@ static ls_status check_disk(const ls_strategy *strategy, const ls_options *optio
                    options->offload_path);
 }
 
+/* What counts only where parameters are divided. */
+static ls_status check_gathers(const ls_strategy *strategy, const ls_options *options,
+                               ls_error *error)
+{
+    bool prefetch = options->prefetch_bucket_size >= 0;
+    bool given = prefetch || options->persistence_threshold != 0;
+    if (!given || strcmp(strategy->name, DIVIDES_PARAMETERS) == 0) return LS_OK;
+    return ls_fail(
+        error, LS_USAGE,
+        "--%s %lld needs --strategy %s: with --strategy %s each device has all parameters",
+        prefetch ? "prefetch-bucket-size" : "persistence-threshold",
+        (long long)(prefetch ? options->prefetch_bucket_size : options->persistence_threshold),
+        DIVIDES_PARAMETERS, options->strategy);
+}
+
 static ls_status check_blocks(const ls_options *options, ls_error *error)
 {
     if (options->offload_block_size % LS_BLOCK_PAGE == 0) return LS_OK;
@@ -126,6 +141,7 @@ static ls_status check_offload(const ls_strategy *strategy, const ls_options *op
                        "--offload-parameters %s needs --strategy %s: with --strategy %s each "
                        "device has all parameters",
                        options->offload_parameters, DIVIDES_PARAMETERS, options->strategy);
+    LS_TRY(check_gathers(strategy, options, error));
     LS_TRY(check_disk(strategy, options, run, error));
     return check_blocks(options, error);
 }

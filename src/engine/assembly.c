@@ -81,6 +81,9 @@ static ls_status spread(ls_assembly *assembly, const ls_assembly_options *option
     if (!assembly->collective) return LS_OK;
     if (assembly->shard.optimizer_state || assembly->shard.parameters) {
         ls_zero_options zero = {.shard = assembly->shard,
+                                .prefetch_limited = options->prefetch_limited,
+                                .prefetch_elements = options->prefetch_elements,
+                                .whole_below = options->whole_below,
                                 .ranks = assembly->ranks,
                                 .bucket_bytes = bucket,
                                 .first_bucket_bytes = first,

@@ -52,14 +52,19 @@ static void move(rewrite *r, ls_value_id id, int run)
     r->program->values[id].home = r->runs[run];
 }
 
+/* Parameters that are whole on every rank stay on the device. */
+static bool is_divided(const ls_program *program, ls_value_id id)
+{
+    const ls_value *value = ls_value_of(program, id);
+    return value->role == LS_ROLE_PARAMETER && value->layout == LS_LAYOUT_RUN;
+}
+
 /* An update has the first moment before the second. */
 static void move_values(rewrite *r)
 {
     const ls_program *program = r->program;
     for (ls_value_id id = 0; id < program->value_count; id++)
-        if (r->runs[PARAMETERS] != LS_NO_VALUE &&
-            ls_value_of(program, id)->role == LS_ROLE_PARAMETER)
-            move(r, id, PARAMETERS);
+        if (r->runs[PARAMETERS] != LS_NO_VALUE && is_divided(program, id)) move(r, id, PARAMETERS);
     for (int32_t i = 0; r->runs[FIRST_MOMENTS] != LS_NO_VALUE && i < program->op_count; i++) {
         const ls_op *op = &program->ops[i];
         for (int in = 0, run = FIRST_MOMENTS; op->kind == LS_OP_ADAMW && in < LS_MAX_INPUTS; in++)
