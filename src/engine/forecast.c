@@ -118,7 +118,7 @@ static int64_t gathered(const traffic *t, const ls_op *op)
     int64_t elements = 0;
     for (int32_t i = 0; i < bucket->count; i++) {
         const ls_value *result = ls_value_of(t->program, ls_bucket_result(bucket, i));
-        int64_t own = ls_value_elements(result, &fixed);
+        int64_t own = result->role == LS_ROLE_SCALAR ? 1 : ls_value_elements(result, &fixed);
         if (result->row_sparse && bucket->results) {
             int64_t rows = touched_rows(t, result, result->shape[0].constant);
             own = least(rows, t->assembly->token_capacity) * result->shape[1].constant;

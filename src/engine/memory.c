@@ -138,20 +138,28 @@ ls_status ls_run_programs_find(ls_run_programs *programs, const ls_run_memory_op
                                const ls_device *device, ls_error *error)
 {
     ls_assembly_options training = options->training;
-    int64_t batch = training.batch_size;
+    int64_t batch = training.batch_size, least = INT64_MAX, least_samples = 0, fewer = 0;
     training.samples_per_pass = options->samples_per_pass > 0 ? options->samples_per_pass : batch;
     if (training.samples_per_pass > batch) training.samples_per_pass = batch;
     for (;;) {
-        int64_t fewer = 0;
         LS_TRY(make(programs, &training, options->evaluation_longest_row, device, error));
         if (options->samples_per_pass != LS_SAMPLES_AUTO) return LS_OK;
         if (ls_run_programs_fit(programs, device)) return LS_OK;
+        if (ls_run_programs_bytes(programs) < least) {
+            least = ls_run_programs_bytes(programs);
+            least_samples = programs->training.samples_per_pass;
+        }
         ls_status status = next_samples(&fewer, programs, &training, device, error);
-        if (status == LS_OK && fewer == 0) return LS_OK;
+        if (status == LS_OK && fewer == 0 && least_samples == programs->training.samples_per_pass)
+            return LS_OK;
         ls_run_programs_deinit(programs);
         LS_TRY(status);
+        if (fewer == 0) break;
         training.samples_per_pass = fewer;
     }
+    /* Nothing fits, and small passes with all their slots took more than larger ones. */
+    training.samples_per_pass = least_samples;
+    return make(programs, &training, options->evaluation_longest_row, device, error);
 }
 
 ls_status ls_run_programs_make(ls_run_programs *programs, const ls_run_memory_options *options,

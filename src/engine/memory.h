@@ -21,7 +21,8 @@ typedef struct ls_run_memory_options {
  * plan is. */
 ls_status ls_run_programs_make(ls_run_programs *programs, const ls_run_memory_options *options,
                                const ls_device *device, ls_error *error) LS_MUST_CHECK;
-/* The same, but what is too large for the device is no error: with auto the smallest pass. */
+/* The same, but what is too large for the device is no error: with auto the passes that take least
+ * of those that were tried. */
 ls_status ls_run_programs_find(ls_run_programs *programs, const ls_run_memory_options *options,
                                const ls_device *device, ls_error *error) LS_MUST_CHECK;
 bool ls_run_programs_fit(const ls_run_programs *programs, const ls_device *device);

@@ -74,13 +74,21 @@ static void move_values(rewrite *r)
     }
 }
 
+/* Every parameter may be whole. */
+static bool has_values(const rewrite *r, int run)
+{
+    for (ls_value_id id = 0; run == PARAMETERS && id < r->program->value_count; id++)
+        if (is_divided(r->program, id)) return true;
+    return run != PARAMETERS;
+}
+
 static ls_status make_runs(rewrite *r, ls_error *error)
 {
     static const char *const names[RUNS] = {"parameters", "first_moments", "second_moments"};
     r->elements = ls_layout_home_elements(r->program);
     for (int run = 0; run < RUNS; run++) {
         r->runs[run] = LS_NO_VALUE;
-        if (space_of(r, run) == LS_SPACE_DEVICE) continue;
+        if (space_of(r, run) == LS_SPACE_DEVICE || !has_values(r, run)) continue;
         LS_TRY(new_value(r, &r->runs[run], space_of(r, run), r->elements, error, names[run]));
     }
     move_values(r);
@@ -279,7 +287,8 @@ ls_status ls_offload_state(ls_program *program, const ls_offload_options *option
     LS_TRY_GOTO(status, make_runs(&r, error), done);
     if (r.runs[PARAMETERS] != LS_NO_VALUE)
         LS_TRY_GOTO(status, ls_offload_gathers(program, r.runs[PARAMETERS], error), done);
-    if (program->training) status = rewrite_update(&r, error);
+    bool any = r.runs[PARAMETERS] != LS_NO_VALUE || r.runs[FIRST_MOMENTS] != LS_NO_VALUE;
+    if (program->training && any) status = rewrite_update(&r, error);
 done:
     ls_free(r.blocks);
     ls_free(r.spans);
