@@ -38,7 +38,11 @@ CLI_SOURCES := $(wildcard src/cli/*.c src/launch/*.c)
 LIBRARY_SOURCES := $(filter-out $(KERNEL_SOURCES) $(CLI_SOURCES),$(wildcard src/*/*.c src/*/*/*.c))
 KERNEL_OBJECTS := $(foreach isa,$(ISAS),$(KERNEL_SOURCES:src/%.c=$(BUILD)/obj/$(isa)/%.o))
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:src/%.c=$(BUILD)/obj/%.o) $(KERNEL_OBJECTS)
-CLI_OBJECTS := $(CLI_SOURCES:src/%.c=$(BUILD)/obj/%.o)
+# The page of `lockstep compare`, Chart.js included, is part of the program.
+REPORT := src/launch/report
+CHART_JS ?= /usr/share/javascript/chart.js/chart.min.js
+REPORT_FILES := $(REPORT)/template.html $(REPORT)/report.css $(REPORT)/report.js $(CHART_JS)
+CLI_OBJECTS := $(CLI_SOURCES:src/%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/launch/report_assets.o
 
 TEST_SOURCES := $(wildcard tests/unit/*/test_*.c)
 TEST_SUPPORT := $(wildcard tests/support/*.c)
@@ -80,6 +84,11 @@ $(foreach isa,$(ISAS),$(eval $(call kernel_rule,$(isa))))
 $(BUILD)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/launch/report_assets.o: src/launch/report_assets.S $(REPORT_FILES) Makefile
+	@mkdir -p $(@D)
+	$(CC) -DLS_REPORT_TEMPLATE=$(REPORT)/template.html -DLS_REPORT_STYLE=$(REPORT)/report.css \
+	    -DLS_REPORT_SCRIPT=$(REPORT)/report.js -DLS_REPORT_CHART=$(CHART_JS) -c -o $@ $<
 
 # --- tests -------------------------------------------------------------------------------------
 TEST_CPPFLAGS := -Itests/support -DLS_TEST_SOURCE='"$(CURDIR)"' -DLS_TEST_BUILD='"$(CURDIR)/$(BUILD)"'

@@ -53,6 +53,7 @@ enum {
     LS_COMMAND_PLAN = 32,
     LS_COMMAND_BENCH_STEP = 64,
     LS_COMMAND_BENCH_GEMM = 128,
+    LS_COMMAND_COMPARE = 1 << 16, /* takes those of train, too */
 };
 
 /* One row a setting, for command lines and help texts. */

@@ -68,6 +68,10 @@ typedef struct ls_options {
     bool profile;              /* write output/profile */
     const char *profile_steps; /* "10:15": the first and the last step of the profile */
     bool measure_peak;         /* for share_of_peak in run.json; a profile does it too */
+    /* Comparison of strategies: read by the program `lockstep`, not by the library. */
+    const char *strategies, *seeds, *batch_sizes; /* lists with commas; NULL: none */
+    double target_accuracy;                       /* 0: none */
+    int64_t timing_rounds, timing_steps;
 } ls_options;
 
 #endif

@@ -279,6 +279,8 @@ static ls_status parse_text(int row, const char *value, const char **out, ls_err
 {
     if (!*value) return ls_fail(error, LS_USAGE, "--%s: empty text", settings[row].name);
     LS_TRY(check_choice(row, value, error));
+    if (strcmp(settings[row].name, "strategy") == 0)
+        LS_TRY(ls_strategy_check_endings(value, error));
     *out = value;
     return LS_OK;
 }

@@ -133,7 +133,19 @@
     X("measure-peak", measure_peak, FLAG, LS_COMMAND_TRAIN, 0, "false", 0, 0, \
       "measure this machine's best product first (a second), for share_of_peak in run.json") \
     X("print", print_program, FLAG, LS_COMMAND_PLAN, 0, "false", 0, 0, \
-      "print the program of a step too")
+      "print the program of a step too") \
+    X("strategies", strategies, TEXT, LS_COMMAND_COMPARE, 0, "single,ddp,zero1,zero2,zero3", 0, 0, \
+      "list of strategies to compare, as --strategy of train names them; single is the base and always runs") \
+    X("seeds", seeds, TEXT, LS_COMMAND_COMPARE, 0, "", 0, 0, \
+      "list of seeds; accuracy is the mean over them (default: the one of --seed)") \
+    X("batch-sizes", batch_sizes, TEXT, LS_COMMAND_COMPARE, 0, "", 0, 0, \
+      "list of further batch sizes to run each strategy with, over as many samples") \
+    X("target-accuracy", target_accuracy, NUMBER, LS_COMMAND_COMPARE, 0, "0", 0, 1, \
+      "show how long it takes to this accuracy on the validation file; 0: do not") \
+    X("timing-rounds", timing_rounds, INTEGER, LS_COMMAND_COMPARE, 0, "5", 1, 1000, \
+      "rounds of short runs, one of each strategy in turn, from which the speeds come") \
+    X("timing-steps", timing_steps, INTEGER, LS_COMMAND_COMPARE, 0, "8", 1, 1e6, \
+      "steps of such a run that count, after three that do not")
 /* clang-format on */
 
 #endif

@@ -12,7 +12,7 @@
 static const ls_command *const commands[] = {
     &ls_command_train,    &ls_command_evaluate, &ls_command_predict,    &ls_command_inspect,
     &ls_command_tokenize, &ls_command_plan,     &ls_command_bench_step, &ls_command_bench_gemm,
-    &ls_command_config,   &ls_command_launch,
+    &ls_command_config,   &ls_command_launch,   &ls_command_compare,
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
@@ -84,7 +84,7 @@ static int run(int count, char **words)
     return ls_exit_report(
         ls_complain(&error, LS_USAGE,
                     "no command '%s': there are train, evaluate, predict, inspect, tokenize, "
-                    "plan, config, bench step, bench gemm and launch (lockstep --help)",
+                    "plan, config, bench step, bench gemm, launch and compare (lockstep --help)",
                     words[1]),
         &error);
 }
