@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/fitting.h"
 #include "api/run_record.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "engine/shared_folder.h"
 
 enum {
-    DEFAULT_MAX_LENGTH = 128,
     WRITING_BYTES = 2 << 20, /* buffers of a file, its digest, run.json */
 };
 
@@ -48,7 +48,7 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
     /* A batch larger than the data is one short batch an epoch. */
     if (train && batch_size > (int64_t)ls_dataset_count(train))
         batch_size = ls_dataset_count(train);
-    return (ls_run_memory_options){
+    ls_run_memory_options memory = {
         .training = {.config = &session->folder.config,
                      .classes = classes,
                      .training = true,
@@ -62,47 +62,81 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                    .decay_all = options->weight_decay_all,
                                    .max_norm = (float)options->max_grad_norm},
                      .batch_size = batch_size,
-                     .strategy = session->strategy.name,
-                     .ranks = ls_session_ranks(session),
                      .bucket_bytes = options->bucket_size,
-                     .recompute = session->strategy.recompute,
-                     .offload = {.optimizer = ls_strategy_space(session->strategy.optimizer),
-                                 .parameters = ls_strategy_space(session->strategy.parameters),
-                                 .block_elements =
-                                     options->offload_block_size / (int64_t)sizeof(float)},
                      .leaf_size = options->leaf_size,
-                     .longest_row = longest_row},
+                     .prefetch_limited = options->prefetch_bucket_size >= 0,
+                     .prefetch_elements = options->prefetch_bucket_size,
+                     .whole_below = options->persistence_threshold,
+                     .longest_row = longest_row,
+                     .audit = options->audit_every > 0,
+                     .snapshot = ls_checkpoints_use_snapshots(options)},
         .samples_per_pass = options->samples_per_pass,
         .evaluation_longest_row = longest_evaluated(validation, test, longest_row),
     };
+    ls_training_use_strategy(&memory.training, options, &session->strategy,
+                             ls_session_ranks(session));
+    return memory;
 }
 
-/* "--devices 3", or "6 ranks (2 processes of --devices 3)" */
-static void describe_ranks(const ls_session *session, char into[80])
+void ls_training_use_strategy(ls_assembly_options *training, const ls_options *options,
+                              const ls_strategy *strategy, int64_t devices)
 {
-    int count = ls_session_place(session)->count;
-    int devices = (int)session->options->devices;
-    if (count == 1)
-        snprintf(into, 80, "--devices %d is", devices);
+    training->strategy = strategy->name;
+    training->ranks = (int)devices;
+    training->recompute = strategy->recompute;
+    training->offload = (ls_offload_options){.optimizer = ls_strategy_space(strategy->optimizer),
+                                             .parameters = ls_strategy_space(strategy->parameters),
+                                             .block_elements = options->offload_block_size /
+                                                               (int64_t)sizeof(float)};
+}
+
+double ls_training_row_tokens(const ls_dataset *train, const ls_run_memory_options *memory)
+{
+    if (!train) return (double)memory->training.longest_row;
+    return (double)ls_dataset_tokens(train) / (double)ls_dataset_count(train);
+}
+
+ls_status ls_training_check_ranks(const ls_session *session, ls_error *error)
+{
+    const ls_options *options = session->options;
+    int ranks = ls_session_ranks(session);
+    if (ls_session_place(session)->count == 1) return LS_OK;
+    if (strcmp(session->strategy.name, "single") == 0 && ranks > 1)
+        return ls_fail(error, LS_USAGE,
+                       "--strategy single runs on one rank, and %d are started: use --strategy ddp",
+                       ranks);
+    const char *missing = NULL;
+    if (strcmp(session->strategy.name, "auto") == 0) missing = "--strategy auto";
+    if (options->save_every > 0) missing = "--save-every";
+    if (options->keep_best) missing = "--keep-best";
+    if (options->audit_every > 0) missing = "--audit-every";
+    if (!missing) return LS_OK;
+    return ls_fail(error, LS_UNSUPPORTED,
+                   "%s is not built for several processes: leave it out, or use --devices in one "
+                   "process",
+                   missing);
+}
+
+/* "--devices 3 is", or "6 ranks (2 processes of --devices 3) are" */
+static void describe_ranks(int ranks, int processes, char into[80])
+{
+    if (processes == 1)
+        snprintf(into, 80, "--devices %d is", ranks);
     else
-        snprintf(into, 80, "%d ranks (%d processes of --devices %d) are", count * devices, count,
-                 devices);
+        snprintf(into, 80, "%d ranks (%d processes of --devices %d) are", ranks, processes,
+                 ranks / processes);
 }
 
 /* Every rank of a full batch has work to do. */
-ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory_options *memory,
-                                  ls_error *error)
+ls_status ls_training_check_leaves(const ls_run_memory_options *memory, int processes,
+                                   ls_error *error)
 {
     char ranks[80];
-    describe_ranks(session, ranks);
-    if (memory->training.ranks > 1 && strcmp(session->strategy.name, "single") == 0)
-        return ls_fail(error, LS_USAGE,
-                       "--strategy single runs on one rank, and %d are started: use --strategy ddp",
-                       memory->training.ranks);
     int64_t batch = memory->training.batch_size, leaf = memory->training.leaf_size;
     int64_t leaves = (batch + leaf - 1) / leaf;
     if (leaves >= memory->training.ranks) return LS_OK;
     int64_t fitting = batch / memory->training.ranks;
+    describe_ranks(memory->training.ranks, processes, ranks);
     return ls_fail(error, LS_USAGE,
                    "%s more than the %lld leaves of a batch (%lld samples, --leaf-size %lld): %s "
                    "%lld",
@@ -111,19 +145,47 @@ ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory
                    (long long)(fitting ? fitting : memory->training.ranks));
 }
 
+/* The checkpoint's, where the run goes on from one. */
+static const ls_weights *weights_of(const ls_training_run *run)
+{
+    const ls_weights *saved = run->checkpoints.model;
+    return saved ? saved : run->session.folder.weights;
+}
+
+/* The strategy of the run is the one that was chosen from here on. */
+static ls_status choose_strategy(ls_training_run *run, ls_run_memory_options *memory,
+                                 ls_error *error)
+{
+    ls_session *session = &run->session;
+    if (strcmp(session->strategy.name, "auto") != 0) return LS_OK;
+    ls_session_stage(session, "measuring this machine to choose a strategy");
+    LS_TRY(ls_auto_choose(&run->choice, session, memory, ls_training_row_tokens(run->train, memory),
+                          error));
+    for (int i = 0; i < run->choice.count; i++)
+        ls_session_message(session, "%s", run->choice.lines[i]);
+    session->strategy = run->choice.chosen.strategy;
+    ls_training_use_strategy(&memory->training, session->options, &session->strategy,
+                             ls_session_ranks(session));
+    return LS_OK;
+}
+
 static ls_status make_programs(ls_training_run *run, ls_error *error)
 {
     ls_run_memory_options memory =
         ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
                                    run->validation, run->test);
-    LS_TRY(ls_training_check_ranks(&run->session, &memory, error));
+    LS_TRY(ls_training_check_ranks(&run->session, error));
+    LS_TRY(ls_training_check_leaves(&memory, ls_session_place(&run->session)->count, error));
     LS_TRY(ls_session_message_bytes(&run->session, &memory.training.message_bytes, error));
-    LS_TRY(ls_run_programs_make(&run->programs, &memory, run->session.device, error));
-    LS_TRY(ls_parameters_check(&run->programs.training, run->session.folder.weights, error));
+    LS_TRY(choose_strategy(run, &memory, error));
+    LS_TRY(ls_run_programs_find(&run->programs, &memory, run->session.device, error));
+    if (!ls_run_programs_fit(&run->programs, run->session.device))
+        return ls_fitting_refuse(&run->session, &memory, error);
+    LS_TRY(ls_parameters_check(&run->programs.training, weights_of(run), error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
-    run->used.max_length = run->session.max_length;
     ls_strategy_used(&run->used, &run->session.strategy);
+    if (run->choice.count) run->used.strategy = run->session.strategy.name;
     return LS_OK;
 }
 
@@ -182,6 +244,8 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
         .context = callbacks->context,
         .trainer = {.leaf_size = used->leaf_size,
                     .seed = used->seed,
+                    .audit = used->audit_every > 0,
+                    .skipped = run->report.skipped_steps,
                     .schedule = {.peak = used->learning_rate,
                                  .warmup_steps = used->warmup_steps,
                                  .total_steps = used->lr_scheduler_steps,
@@ -196,6 +260,7 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
     LS_TRY(ls_schedule_kind_of(&ranks.trainer.schedule.kind, used->lr_scheduler_type, error));
     LS_TRY(ls_warmup_kind_of(&ranks.trainer.schedule.warmup, used->warmup_type, error));
     LS_TRY(ls_ranks_new(&run->ranks, &ranks, error));
+    LS_TRY(ls_checkpoints_open(run, error));
     LS_TRY(LS_NEW(run->confusion, classes * classes, "confusion counts", error));
     report_offload(run);
     run->report.rank = ls_session_place(&run->session)->index * run->session.device_count;
@@ -220,6 +285,10 @@ static ls_status open_monitor(ls_training_run *run, ls_error *error)
     if (options.options->profile || options.options->measure_peak)
         ls_session_stage(&run->session, "measuring this machine's peak");
     LS_TRY(ls_run_monitor_open(&run->monitor, &options, error));
+    run->monitor.samples = run->checkpoints.position.samples;
+    run->monitor.tokens = run->checkpoints.position.tokens;
+    run->monitor.skipped = run->checkpoints.position.skipped_steps;
+    run->monitor.keep = run->checkpoints.folder != NULL;
     ls_ranks_trace(run->ranks, ls_profile_trace(run->monitor.profile));
     if (*run->monitor.profile_notes)
         ls_session_message(&run->session, "%s", run->monitor.profile_notes);
@@ -230,8 +299,7 @@ static ls_status load_weights(ls_training_run *run, ls_error *error)
 {
     ls_parameters_notes notes = {0};
     ls_session_stage(&run->session, "loading the weights");
-    ls_status status =
-        ls_ranks_load(run->ranks, run->session.folder.weights, run->used.seed, &notes, error);
+    ls_status status = ls_ranks_load(run->ranks, weights_of(run), run->used.seed, &notes, error);
     if (status == LS_OK && notes.initialised.length)
         ls_session_message(&run->session, "new weights, drawn from the seed: %s",
                            notes.initialised.data);
@@ -239,7 +307,7 @@ static ls_status load_weights(ls_training_run *run, ls_error *error)
         ls_session_message(&run->session, "tensors that this model does not use: %s",
                            notes.unused.data);
     ls_parameters_notes_deinit(&notes);
-    return status;
+    return status == LS_OK ? ls_checkpoints_load(run, error) : status;
 }
 
 static ls_status start_reading(ls_training_run *run, ls_error *error)
@@ -255,6 +323,8 @@ static ls_status start_reading(ls_training_run *run, ls_error *error)
     ls_reader_options reading = {
         .dataset = run->train,
         .sampler = run->sampler,
+        .epoch = run->report.steps / run->steps_per_epoch,
+        .batch = run->report.steps % run->steps_per_epoch,
         .track = ls_trace_track(ls_profile_trace(run->monitor.profile), 0, LS_TRACE_DATA)};
     return ls_reader_new(&run->reader, &reading, error);
 }
@@ -277,8 +347,11 @@ static void scale_learning_rate(ls_training_run *run)
 static ls_status prepare(ls_training_run *run, ls_error *error)
 {
     scale_learning_rate(run);
+    if (run->session.options->output) LS_TRY(ls_checkpoints_choose(run, error));
     LS_TRY(open_datasets(run, error));
     plan_steps(run);
+    run->used.max_length = run->session.max_length;
+    LS_TRY(ls_checkpoints_match(run, error));
     return make_programs(run, error);
 }
 
@@ -323,7 +396,7 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
 {
     *run = (ls_training_run){.used = *options};
     ls_status status =
-        ls_session_open(&run->session, options, callbacks, command, DEFAULT_MAX_LENGTH, error);
+        ls_session_open(&run->session, options, callbacks, command, LS_TRAINING_LENGTH, error);
     status = ls_session_agree(&run->session, status, "the opening of the model", error);
     if (status == LS_OK) status = check_output(run, error);
     if (status == LS_OK) {
@@ -355,6 +428,7 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
     LS_TRY(ls_run_monitor_start(&run->monitor, run->session.options, error));
     LS_TRY(ls_training_run_record(run, false, error));
     ls_status status = ls_output_clear(output, "run.json", error);
+    if (status == LS_OK) status = ls_checkpoints_restore(run, error);
     if (status == LS_OK)
         status = ls_run_monitor_start_metrics(&run->monitor, run->session.options, error);
     if (status == LS_OK)
@@ -374,11 +448,13 @@ void ls_training_run_close(ls_training_run *run)
 {
     ls_training_run_release(run);
     ls_rank_logs_close(run);
+    ls_checkpoints_close(run);
     ls_reader_free(run->reader);
     ls_sampler_free(run->sampler);
     ls_ranks_free(run->ranks);
     ls_run_monitor_close(&run->monitor); /* after the threads that record */
     ls_run_programs_deinit(&run->programs);
+    ls_auto_choice_deinit(&run->choice);
     ls_free(run->confusion);
     ls_free(run->label_names);
     ls_dataset_free(run->train);
@@ -418,21 +494,28 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
     snprintf(line, sizeof line, "%s, step %lld: accuracy %.4f, loss %.6g, %.3f s", name,
              (long long)report.step, report.accuracy, report.loss, report.seconds);
     LS_TRY(ls_rank_logs_line(run, line, error));
-    if (!ls_session_is_first(&run->session)) return LS_OK;
-    LS_TRY(ls_run_monitor_evaluation(&run->monitor, &report, error));
+    if (ls_session_is_first(&run->session))
+        LS_TRY(ls_run_monitor_evaluation(&run->monitor, &report, error));
+    if (dataset == run->validation) ls_checkpoints_validated(run, &report);
     if (callbacks->evaluation) callbacks->evaluation(callbacks->context, &report);
     return LS_OK;
 }
 
+double ls_training_run_seconds(const ls_training_run *run)
+{
+    return run->seconds_before + run->report.seconds;
+}
+
 ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *error)
 {
-    char digest[LS_DIGEST_CHARACTERS];
-    const char *isa = "";
+    char digest[LS_DIGEST_CHARACTERS], name[64];
+    const char *isa = "", *best = ls_checkpoints_best_name(run, name);
     ls_dataset_digest(run->train, digest);
     LS_TRY(ls_instruction_set(&isa, error));
     size_t classes = (size_t)ls_labels_count(run->session.labels);
     const ls_train_report *report = &run->report;
     ls_run_results results = {0};
+    ls_auto_facts automatic;
     if (finished)
         LS_TRY(ls_run_results_make(&results, &run->monitor, &run->programs, report, error));
     const ls_run_fact facts[] = {
@@ -463,16 +546,22 @@ ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *
         {.key = "measured_file_bytes",
          .kind = LS_RUN_INTEGER,
          .integer = report->measured_file_bytes},
+        {.key = "resumed_step", .kind = LS_RUN_INTEGER, .integer = report->resumed_step},
+        ls_auto_choice_fact(&run->choice, &automatic),
         /* The following are known only at the end. */
+        {.key = "best_checkpoint", .kind = LS_RUN_TEXT, .text = best},
+        {.key = "best_value",
+         .kind = LS_RUN_NUMBER,
+         .number = best ? run->checkpoints.best.value : __builtin_nan("")},
         {.key = "steps", .kind = LS_RUN_INTEGER, .integer = report->steps},
-        {.key = "seconds", .kind = LS_RUN_NUMBER, .number = report->seconds},
+        {.key = "seconds", .kind = LS_RUN_NUMBER, .number = ls_training_run_seconds(run)},
         {.key = "weights_sha256", .kind = LS_RUN_TEXT, .text = report->weights_sha256},
         {.key = "results", .kind = LS_RUN_OBJECT, .facts = results.facts, .count = results.count},
     };
     size_t count = sizeof facts / sizeof *facts;
     ls_status status =
         ls_run_record_write(run->session.options->output, run->session.options, &run->used,
-                            run->sources, facts, finished ? count : count - 4, error);
+                            run->sources, facts, finished ? count : count - 6, error);
     ls_run_results_deinit(&results);
     return status;
 }

@@ -2,6 +2,8 @@
 #ifndef LS_API_TRAINING_RUN_H
 #define LS_API_TRAINING_RUN_H
 
+#include "api/auto_strategy.h"
+#include "api/checkpoints.h"
 #include "api/run_monitor.h"
 #include "api/session.h"
 #include "data/reader.h"
@@ -9,6 +11,8 @@
 #include "engine/memory.h"
 #include "engine/ranks.h"
 #include "monitor/rank_log.h"
+
+enum { LS_TRAINING_LENGTH = 128 }; /* --max-length when none is given */
 
 typedef struct ls_training_run {
     ls_session session;
@@ -19,6 +23,7 @@ typedef struct ls_training_run {
     ls_shared_memory shared_memory; /* of the host's processes */
     ls_dataset *train, *validation, *test;
     const char **label_names;
+    ls_auto_choice choice; /* with --strategy auto */
     ls_run_programs programs;
     ls_ranks *ranks;
     int64_t *confusion;
@@ -27,6 +32,8 @@ typedef struct ls_training_run {
     ls_run_monitor monitor;  /* of the first process */
     ls_rank_log **rank_logs; /* [devices], with --log-ranks all */
     int64_t steps_per_epoch, total_steps;
+    double seconds_before; /* of the steps before those of this process */
+    ls_checkpoints checkpoints;
     void *reserve; /* memory that writing the model will need, held while the steps run */
 } ls_training_run;
 
@@ -64,15 +71,26 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                                  const ls_dataset *validation,
                                                  const ls_dataset *test);
 
-/* LS_USAGE if a full batch has fewer leaves than there are ranks, or if the strategy cannot have as
- * many. */
-ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory_options *memory,
-                                  ls_error *error) LS_MUST_CHECK;
+/* Set what a strategy and a number of devices say. `strategy` is borrowed. */
+void ls_training_use_strategy(ls_assembly_options *training, const ls_options *options,
+                              const ls_strategy *strategy, int64_t devices);
+
+/* Tokens of a usual row: the mean of the training rows, without them the longest there may be. */
+double ls_training_row_tokens(const ls_dataset *train, const ls_run_memory_options *memory);
+
+/* LS_USAGE if the strategy cannot have as many ranks as the processes have, or does not go with
+ * several of these. */
+ls_status ls_training_check_ranks(const ls_session *session, ls_error *error) LS_MUST_CHECK;
+/* LS_USAGE if a full batch has fewer leaves than there are ranks. */
+ls_status ls_training_check_leaves(const ls_run_memory_options *memory, int processes,
+                                   ls_error *error) LS_MUST_CHECK;
 /* All steps, with an evaluation after each epoch and at the end. */
 ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
 /* Evaluate, report, and tell the sinks. */
 ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *dataset,
                                    const char *name, double epoch, ls_error *error) LS_MUST_CHECK;
+/* Of all steps, those before a resumed one too. */
+double ls_training_run_seconds(const ls_training_run *run);
 /* Write run.json; with `finished` the results too. */
 ls_status ls_training_run_record(ls_training_run *run, bool finished,
                                  ls_error *error) LS_MUST_CHECK;

@@ -15,6 +15,7 @@ static ls_status new_rank(ls_ranks *ranks, const ls_ranks_options *options, int 
     trainer.device = options->devices[rank];
     trainer.rank = ranks->first + rank;
     LS_TRY(ls_trainer_new(&ranks->trainers[rank], &trainer, error));
+    ranks->executors[rank] = ls_trainer_executor(ranks->trainers[rank]);
     return ls_evaluator_new(&ranks->evaluators[rank], &options->programs->evaluation,
                             options->devices[rank], trainer.rank,
                             ls_trainer_executor(ranks->trainers[rank]), error);
@@ -100,6 +101,9 @@ ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options, ls_error
     LS_TRY_GOTO(status, LS_NEW(ranks->evaluators, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->results, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->notes, options->count, "ranks", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(ranks->executors, options->count, "ranks", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(ranks->sides, options->count, "ranks", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(ranks->findings, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, new_group(ranks, options, error), fail);
     ranks->first = ls_rank_group_comm(ranks->group, 0)->rank;
     for (int rank = 0; rank < options->count; rank++)
@@ -125,6 +129,9 @@ void ls_ranks_free(ls_ranks *ranks)
     ls_free(ranks->trainers);
     ls_free(ranks->results);
     ls_free(ranks->shares);
+    ls_free(ranks->executors);
+    ls_free(ranks->sides);
+    ls_free(ranks->findings);
     ls_free(ranks->notes);
     ls_free(ranks);
 }
@@ -149,6 +156,16 @@ bool ls_ranks_are_direct(const ls_ranks *ranks)
 {
     const ls_offload *offload = ls_executor_offload(ls_trainer_executor(ranks->trainers[0]));
     return !offload || ls_offload_is_direct(offload);
+}
+
+ls_state_owners ls_ranks_owners(const ls_ranks *ranks)
+{
+    return (ls_state_owners){&ranks->programs->training, ranks->executors, ranks->count};
+}
+
+ls_rank_group *ls_ranks_group(const ls_ranks *ranks)
+{
+    return ranks->group;
 }
 
 static ls_status load(void *context, int rank, ls_error *error)
@@ -192,6 +209,7 @@ static void sum_up(const ls_ranks *ranks, double begin, double end, ls_step_shar
         *(alone ? &sum->optimizer : &sum->exchange) += end - one->end;
         sum->optimizer += one->times.optimizer;
         share->flops += one->flops;
+        share->samples_digest += one->samples_digest;
         share->elements += ls_trainer_elements(ranks->trainers[index]);
     }
 }
@@ -203,6 +221,7 @@ static void add_shares(ls_ranks *ranks, ls_step_result *result)
     double ranks_in_all = (double)processes * ranks->count;
     result->times = (ls_step_times){0};
     result->flops = 0;
+    result->samples_digest = 0;
     ranks->elements = 0;
     for (int i = 0; i < processes; i++) {
         const ls_step_share *share = &ranks->shares[i];
@@ -212,9 +231,40 @@ static void add_shares(ls_ranks *ranks, ls_step_result *result)
         result->times.exchange += share->times.exchange / ranks_in_all;
         result->times.optimizer += share->times.optimizer / ranks_in_all;
         result->flops += share->flops;
+        result->samples_digest += share->samples_digest;
         result->stop = result->stop || share->stop;
         ranks->elements += share->elements;
     }
+}
+
+static ls_status diagnose(void *context, int index, ls_error *error)
+{
+    ls_ranks *ranks = context;
+    return ls_trainer_diagnose(ranks->trainers[index], ranks->batch, &ranks->findings[index],
+                               error);
+}
+
+/* All ranks have come to the same sums, so that all look. */
+static ls_status find_beginning(ls_ranks *ranks, ls_step_result *result, ls_error *error)
+{
+    ls_finding *all = NULL;
+    int processes = ls_ranks_processes(ranks);
+    result->finding = ranks->finding;
+    LS_TRY(ls_rank_group_run(ranks->group, diagnose, ranks, error));
+    for (int index = 1; index < ranks->count; index++)
+        ls_finding_merge(&ranks->findings[0], &ranks->findings[index]);
+    if (processes > 1) {
+        LS_TRY(LS_NEW(all, processes, "findings", error));
+        ls_status status = ls_processes_gather(ranks->processes, &ranks->findings[0], sizeof *all,
+                                               all, "what is not finite", error);
+        for (int i = 1; status == LS_OK && i < processes; i++)
+            ls_finding_merge(&all[0], &all[i]);
+        if (status == LS_OK) ranks->findings[0] = all[0];
+        ls_free(all);
+        LS_TRY(status);
+    }
+    ls_finding_print(&ranks->findings[0], ranks->finding);
+    return LS_OK;
 }
 
 ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
@@ -224,19 +274,39 @@ ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
     ls_step_share own = {0};
     ranks->step = number;
     ranks->batch = batch;
-    ls_status status = ls_rank_group_run(ranks->group, step, ranks, error);
+    LS_TRY(ls_rank_group_run(ranks->group, step, ranks, error));
     *result = ranks->results[0];
     result->begin = begin;
     result->end = ls_seconds();
     sum_up(ranks, begin, result->end, &own);
     own.stop = ranks->should_stop && ranks->should_stop(ranks->context);
     ranks->shares[0] = own;
-    /* A step that all ranks have ended alike; after another one nobody answers. */
-    if (ls_ranks_processes(ranks) > 1 && status == LS_OK)
-        status = ls_processes_gather(ranks->processes, &own, sizeof own, ranks->shares,
-                                     "the end of the step", error);
-    if (status == LS_OK || ls_ranks_processes(ranks) == 1) add_shares(ranks, result);
-    return status;
+    if (ls_ranks_processes(ranks) > 1)
+        LS_TRY(ls_processes_gather(ranks->processes, &own, sizeof own, ranks->shares,
+                                   "the end of the step", error));
+    add_shares(ranks, result);
+    return result->finite ? LS_OK : find_beginning(ranks, result, error);
+}
+
+static ls_status hash_state(void *context, int rank, ls_error *error)
+{
+    ls_ranks *ranks = context;
+    return ls_audit_hash_state(ls_trainer_audit(ranks->trainers[rank]), error);
+}
+
+/* The ranks take turns to be checked. */
+ls_status ls_ranks_step_audited(ls_ranks *ranks, int64_t number, const ls_batch *batch,
+                                ls_step_result *result, ls_error *error)
+{
+    int audited = (int)(ranks->audits++ % ranks->count), checker = (audited + 1) % ranks->count;
+    LS_TRY(ls_rank_group_run(ranks->group, hash_state, ranks, error));
+    for (int rank = 0; rank < ranks->count; rank++) {
+        ranks->sides[rank] = ls_trainer_audit(ranks->trainers[rank]);
+        ls_trainer_audit_next(ranks->trainers[rank], audited);
+    }
+    LS_TRY(ls_audit_compare_state(ranks->sides, ranks->count, number, error));
+    LS_TRY(ls_ranks_step(ranks, number, batch, result, error));
+    return ls_audit_compare_pass(ranks->sides, audited, checker, number, error);
 }
 
 void ls_ranks_trace(ls_ranks *ranks, ls_trace *trace)

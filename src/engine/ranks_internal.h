@@ -10,6 +10,7 @@ typedef struct ls_step_share {
     ls_step_times times; /* sums over the process's ranks */
     double flops;
     int64_t elements;
+    uint64_t samples_digest;
     bool stop;
 } ls_step_share;
 
@@ -22,6 +23,7 @@ struct ls_ranks {
     void *context;
     ls_trainer **trainers;
     ls_evaluator **evaluators;
+    ls_executor **executors; /* of the trainers */
     /* What the ranks are working on: */
     const ls_weights *weights;
     uint64_t seed;
@@ -29,8 +31,12 @@ struct ls_ranks {
     int64_t step;
     const ls_batch *batch;
     ls_step_result *results; /* [count] */
-    int64_t elements;        /* of all ranks */
-    ls_step_share *shares;   /* [processes] */
+    ls_audit **sides;        /* [count] of an audit */
+    int64_t audits;          /* so far */
+    ls_finding *findings;    /* [count] */
+    char finding[LS_FINDING_BYTES];
+    int64_t elements;      /* of all ranks */
+    ls_step_share *shares; /* [processes] */
 };
 
 static inline int ls_ranks_processes(const ls_ranks *ranks)
