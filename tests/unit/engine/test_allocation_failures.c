@@ -93,23 +93,28 @@ static ls_status run_failing(command *run, long turn, bool all_after, ls_error *
     return status;
 }
 
-/* With the n-th allocation failing, n = 0, 1, 2, ..., until the command succeeds. `check` looks at
- * what a failure has left. */
-static void fail_each(command *run, void (*check)(long turn))
+/* With the n-th allocation failing, n = 0, stride, 2 stride, ..., until the command succeeds. `check`
+ * looks at what a failure has left. */
+static void fail_every(command *run, void (*check)(long turn), int stride)
 {
     ls_error error;
     long turn = 0;
     /* The first call of all may make what is made once. */
     assert_ok(run(&error), error);
     for (int all_after = 0; all_after < 2; all_after++) {
-        int stride = all_after ? 11 : EVERY;
-        for (turn = 0; run_failing(run, turn, all_after, &error) != LS_OK; turn += stride) {
+        int step = all_after ? 11 * stride : EVERY * stride;
+        for (turn = 0; run_failing(run, turn, all_after, &error) != LS_OK; turn += step) {
             if (check) check(turn);
             assert_true(turn < 100000);
         }
     }
     printf("%ld allocations\n", turn);
     assert_true(turn > 50);
+}
+
+static void fail_each(command *run, void (*check)(long turn))
+{
+    fail_every(run, check, 1);
 }
 
 /* --- what a failed run may leave ----------------------------------------------------------------
@@ -250,6 +255,74 @@ static ls_status plan(ls_error *error)
     return LS_OK;
 }
 
+/* A table of every strategy, with rows that are refused and rows that do not fit. */
+static ls_status plan_all(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", train, NULL);
+    char *text = NULL;
+    options.device_list = "1,2,5";
+    options.threads = 1;
+    options.device_memory = 3000000;
+    options.samples_per_pass = 4;
+    LS_TRY(ls_plan_table_text(&options, true, true, &text, error));
+    ls_text_free(text);
+    return LS_OK;
+}
+
+/* A run that is refused because it does not fit is refused in other words when memory ends. */
+static ls_status refuse(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", train, NULL);
+    ls_error refusal = {0};
+    char *text = NULL;
+    options.devices = 2;
+    options.strategy = "zero1";
+    options.threads = 1;
+    options.device_memory = 3000000;
+    options.samples_per_pass = 16;
+    ls_status status = ls_plan_text(&options, &text, &refusal);
+    if (status == LS_NO_MEMORY && strstr(refusal.text, "--device-memory allows")) return LS_OK;
+    *error = refusal;
+    ls_text_free(text);
+    return status;
+}
+
+/* Each turn measures the machine. */
+static ls_status plan_chosen(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", NULL, NULL);
+    char *text = NULL;
+    options.strategy = "auto";
+    options.recompute = "none";
+    options.threads = 1;
+    LS_TRY(ls_plan_table_text(&options, true, false, &text, error));
+    ls_text_free(text);
+    return LS_OK;
+}
+
+static ls_status train_partly_whole(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", train, output);
+    options.strategy = "zero3+offload";
+    options.devices = 2;
+    options.max_steps = 1;
+    options.threads = 1;
+    options.offload_block_size = 16384;
+    options.prefetch_bucket_size = 20000;
+    options.persistence_threshold = 100;
+    return ls_train(&options, NULL, NULL, NULL, error);
+}
+
+static ls_status train_zero1(ls_error *error)
+{
+    return train_spread("zero1", 3, error);
+}
+
+static ls_status train_zero2(ls_error *error)
+{
+    return train_spread("zero2+recompute", 4, error);
+}
+
 static ls_status evaluate(ls_error *error)
 {
     ls_options options = tiny_options("tiny-distilbert", NULL, NULL);
@@ -329,13 +402,19 @@ static void offload_survives(void **state)
 static void zero_survives(void **state)
 {
     (void)state;
+    fail_every(train_zero1, check_output, 7);
+    fail_every(train_zero2, check_output, 7);
     fail_each(train_divided, check_output);
+    fail_every(train_partly_whole, check_output, 7);
 }
 
 static void planning_survives(void **state)
 {
     (void)state;
     fail_each(plan, NULL);
+    fail_every(plan_all, NULL, 61);
+    fail_every(refuse, NULL, 17);
+    fail_every(plan_chosen, NULL, 251);
 }
 
 static void inference_survives(void **state)
