@@ -2,7 +2,7 @@
 #
 # Variants build into folders of their own, so that they never mix:
 #   make SANITIZE=address,undefined    build/asan...   make SANITIZE=thread    build/tsan...
-#   make CC=clang BUILD=build/clang
+#   make CC=clang BUILD=build/clang    make FAIL_POINTS=1    build/faults, for tests/faults
 VERSION := 0.1.0
 PREFIX ?= /usr/local
 CC ?= cc
@@ -12,12 +12,15 @@ endif
 
 comma := ,
 SANITIZE ?=
-BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
+FAIL_POINTS ?=
+BUILD ?= build$(if $(FAIL_POINTS),/faults)$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 
 LIBRARIES := jansson libxxhash nettle hwloc
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Isrc -DLS_VERSION='"$(VERSION)"' \
             $(shell pkg-config --cflags $(LIBRARIES))
 WARNINGS := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Werror
+# Fail points of the fault tests (base/fail_point.h): never in what is installed.
+CPPFLAGS += $(if $(FAIL_POINTS),-DLS_FAIL_POINTS)
 # Contraction off: a multiply and an add are fused only where the source says so.
 NUMERIC := -ffp-contract=off -fno-math-errno -fno-trapping-math
 CFLAGS ?= -O2 -g

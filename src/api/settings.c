@@ -48,6 +48,8 @@ static const struct choice {
      {"linear", "cosine", "constant", "constant_with_warmup", "warmup", "warmup_decay",
       "warmup_cosine"}},
     {"warmup-type", "warm-ups", {"log", "linear"}},
+    {"on-nan", "ways", {"stop", "skip"}},
+    {"keep-best", "metrics", {"accuracy", "macro_f1", "loss"}},
 };
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -200,6 +202,11 @@ static ls_status check_combinations(const ls_options *options, unsigned command,
     if ((command & RUN) && options->max_steps == 0)
         return ls_fail(error, LS_USAGE,
                        "--max-steps: 0 steps train nothing; -1 is as many as the epochs have");
+    if ((command & SAVED) && options->keep_best && !options->validation)
+        return ls_fail(error, LS_USAGE, "--keep-best: there is no --validation file to be best on");
+    if ((command & TRAIN) && options->resume_weights_only && !options->resume)
+        return ls_fail(error, LS_USAGE,
+                       "--resume-weights-only: --resume says from which checkpoint");
     if (!(command & RUN)) return LS_OK;
     LS_TRY(check_devices(options, command, error));
     ls_strategy strategy;

@@ -26,85 +26,11 @@ static ls_status open_datasets(ls_training_run *run, ls_error *error)
     return LS_OK;
 }
 
-/* Tokens of the longest row that is evaluated; with neither file, room for the training rows. */
-static int64_t longest_evaluated(const ls_dataset *validation, const ls_dataset *test,
-                                 int64_t longest_row)
+/* The checkpoint's, where the run goes on from one. */
+static const ls_weights *weights_of(const ls_training_run *run)
 {
-    if (!validation && !test) return longest_row;
-    int64_t longest = validation ? ls_dataset_longest(validation) : 1;
-    if (test && ls_dataset_longest(test) > longest) longest = ls_dataset_longest(test);
-    return longest;
-}
-
-ls_run_memory_options ls_training_memory_options(const ls_session *session, int64_t classes,
-                                                 const ls_dataset *train,
-                                                 const ls_dataset *validation,
-                                                 const ls_dataset *test)
-{
-    const ls_options *options = session->options;
-    int64_t longest_row = train ? ls_dataset_longest(train) : session->max_length;
-    int64_t batch_size = options->batch_size;
-    /* A batch larger than the data is one short batch an epoch. */
-    if (train && batch_size > (int64_t)ls_dataset_count(train))
-        batch_size = ls_dataset_count(train);
-    ls_run_memory_options memory = {
-        .training = {.config = &session->folder.config,
-                     .classes = classes,
-                     .training = true,
-                     .optimizer = {.kind = strcmp(options->optimizer, "adam") == 0
-                                               ? LS_OPTIMIZER_ADAM
-                                               : LS_OPTIMIZER_ADAMW,
-                                   .beta1 = (float)options->adam_beta1,
-                                   .beta2 = (float)options->adam_beta2,
-                                   .epsilon = (float)options->adam_epsilon,
-                                   .weight_decay = (float)options->weight_decay,
-                                   .decay_all = options->weight_decay_all,
-                                   .max_norm = (float)options->max_grad_norm},
-                     .batch_size = batch_size,
-                     .bucket_bytes = options->bucket_size,
-                     .leaf_size = options->leaf_size,
-                     .prefetch_limited = options->prefetch_bucket_size >= 0,
-                     .prefetch_elements = options->prefetch_bucket_size,
-                     .whole_below = options->persistence_threshold,
-                     .longest_row = longest_row},
-        .samples_per_pass = options->samples_per_pass,
-        .evaluation_longest_row = longest_evaluated(validation, test, longest_row),
-    };
-    ls_training_use_strategy(&memory.training, options, &session->strategy, options->devices);
-    return memory;
-}
-
-void ls_training_use_strategy(ls_assembly_options *training, const ls_options *options,
-                              const ls_strategy *strategy, int64_t devices)
-{
-    training->strategy = strategy->name;
-    training->ranks = (int)devices;
-    training->recompute = strategy->recompute;
-    training->offload = (ls_offload_options){.optimizer = ls_strategy_space(strategy->optimizer),
-                                             .parameters = ls_strategy_space(strategy->parameters),
-                                             .block_elements = options->offload_block_size /
-                                                               (int64_t)sizeof(float)};
-}
-
-double ls_training_row_tokens(const ls_dataset *train, const ls_run_memory_options *memory)
-{
-    if (!train) return (double)memory->training.longest_row;
-    return (double)ls_dataset_tokens(train) / (double)ls_dataset_count(train);
-}
-
-/* Every rank of a full batch has work to do. */
-ls_status ls_training_check_leaves(const ls_run_memory_options *memory, ls_error *error)
-{
-    int64_t batch = memory->training.batch_size, leaf = memory->training.leaf_size;
-    int64_t leaves = (batch + leaf - 1) / leaf;
-    if (leaves >= memory->training.ranks) return LS_OK;
-    int64_t fitting = batch / memory->training.ranks;
-    return ls_fail(error, LS_USAGE,
-                   "--devices %d is more than the %lld leaves of a batch (%lld samples, "
-                   "--leaf-size %lld): %s %lld",
-                   memory->training.ranks, (long long)leaves, (long long)batch, (long long)leaf,
-                   fitting ? "use --leaf-size" : "use a --batch-size of at least",
-                   (long long)(fitting ? fitting : memory->training.ranks));
+    const ls_weights *saved = run->checkpoints.model;
+    return saved ? saved : run->session.folder.weights;
 }
 
 /* The strategy of the run is the one that was chosen from here on. */
@@ -134,10 +60,9 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
     LS_TRY(ls_run_programs_find(&run->programs, &memory, run->session.device, error));
     if (!ls_run_programs_fit(&run->programs, run->session.device))
         return ls_fitting_refuse(&run->session, &memory, error);
-    LS_TRY(ls_parameters_check(&run->programs.training, run->session.folder.weights, error));
+    LS_TRY(ls_parameters_check(&run->programs.training, weights_of(run), error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
-    run->used.max_length = run->session.max_length;
     ls_strategy_used(&run->used, &run->session.strategy);
     if (run->choice.count) run->used.strategy = run->session.strategy.name;
     return LS_OK;
@@ -179,6 +104,8 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
         .count = run->session.device_count,
         .trainer = {.leaf_size = used->leaf_size,
                     .seed = used->seed,
+                    .audit = used->audit_every > 0,
+                    .skipped = run->report.skipped_steps,
                     .schedule = {.peak = used->learning_rate,
                                  .warmup_steps = used->warmup_steps,
                                  .total_steps = used->lr_scheduler_steps,
@@ -193,6 +120,7 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
     LS_TRY(ls_schedule_kind_of(&ranks.trainer.schedule.kind, used->lr_scheduler_type, error));
     LS_TRY(ls_warmup_kind_of(&ranks.trainer.schedule.warmup, used->warmup_type, error));
     LS_TRY(ls_ranks_new(&run->ranks, &ranks, error));
+    LS_TRY(ls_checkpoints_open(run, error));
     LS_TRY(LS_NEW(run->confusion, classes * classes, "confusion counts", error));
     report_offload(run);
     run->report.planned_bytes = ls_run_programs_bytes(&run->programs);
@@ -214,6 +142,10 @@ static ls_status open_monitor(ls_training_run *run, ls_error *error)
     if (options.options->profile || options.options->measure_peak)
         ls_session_stage(&run->session, "measuring this machine's peak");
     LS_TRY(ls_run_monitor_open(&run->monitor, &options, error));
+    run->monitor.samples = run->checkpoints.position.samples;
+    run->monitor.tokens = run->checkpoints.position.tokens;
+    run->monitor.skipped = run->checkpoints.position.skipped_steps;
+    run->monitor.keep = run->checkpoints.folder != NULL;
     ls_ranks_trace(run->ranks, ls_profile_trace(run->monitor.profile));
     if (*run->monitor.profile_notes)
         ls_session_message(&run->session, "%s", run->monitor.profile_notes);
@@ -224,8 +156,7 @@ static ls_status load_weights(ls_training_run *run, ls_error *error)
 {
     ls_parameters_notes notes = {0};
     ls_session_stage(&run->session, "loading the weights");
-    ls_status status =
-        ls_ranks_load(run->ranks, run->session.folder.weights, run->used.seed, &notes, error);
+    ls_status status = ls_ranks_load(run->ranks, weights_of(run), run->used.seed, &notes, error);
     if (status == LS_OK && notes.initialised.length)
         ls_session_message(&run->session, "new weights, drawn from the seed: %s",
                            notes.initialised.data);
@@ -233,7 +164,7 @@ static ls_status load_weights(ls_training_run *run, ls_error *error)
         ls_session_message(&run->session, "tensors that this model does not use: %s",
                            notes.unused.data);
     ls_parameters_notes_deinit(&notes);
-    return status;
+    return status == LS_OK ? ls_checkpoints_load(run, error) : status;
 }
 
 static ls_status start_reading(ls_training_run *run, ls_error *error)
@@ -249,6 +180,8 @@ static ls_status start_reading(ls_training_run *run, ls_error *error)
     ls_reader_options reading = {
         .dataset = run->train,
         .sampler = run->sampler,
+        .epoch = run->report.steps / run->steps_per_epoch,
+        .batch = run->report.steps % run->steps_per_epoch,
         .track = ls_trace_track(ls_profile_trace(run->monitor.profile), 0, LS_TRACE_DATA)};
     return ls_reader_new(&run->reader, &reading, error);
 }
@@ -263,8 +196,11 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
         LS_TRY_GOTO(status,
                     ls_output_check(options->output, options->model, &run->made_output, error),
                     fail);
+    LS_TRY_GOTO(status, ls_checkpoints_choose(run, error), fail);
     LS_TRY_GOTO(status, open_datasets(run, error), fail);
     plan_steps(run);
+    run->used.max_length = run->session.max_length;
+    LS_TRY_GOTO(status, ls_checkpoints_match(run, error), fail);
     LS_TRY_GOTO(status, make_programs(run, error), fail);
     LS_TRY_GOTO(status, make_ranks(run, error), fail);
     LS_TRY_GOTO(status, open_monitor(run, error), fail);
@@ -288,6 +224,7 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
     LS_TRY(ls_run_monitor_start(&run->monitor, run->session.options, error));
     LS_TRY(ls_training_run_record(run, false, error));
     ls_status status = ls_output_clear(output, "run.json", error);
+    if (status == LS_OK) status = ls_checkpoints_restore(run, error);
     if (status == LS_OK)
         status = ls_run_monitor_start_metrics(&run->monitor, run->session.options, error);
     if (status == LS_OK)
@@ -306,6 +243,7 @@ void ls_training_run_release(ls_training_run *run)
 void ls_training_run_close(ls_training_run *run)
 {
     ls_training_run_release(run);
+    ls_checkpoints_close(run);
     ls_reader_free(run->reader);
     ls_sampler_free(run->sampler);
     ls_ranks_free(run->ranks);
@@ -348,14 +286,20 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
         .seconds = ls_seconds() - start,
     };
     LS_TRY(ls_run_monitor_evaluation(&run->monitor, &report, error));
+    if (dataset == run->validation) ls_checkpoints_validated(run, &report);
     if (callbacks->evaluation) callbacks->evaluation(callbacks->context, &report);
     return LS_OK;
 }
 
+double ls_training_run_seconds(const ls_training_run *run)
+{
+    return run->seconds_before + run->report.seconds;
+}
+
 ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *error)
 {
-    char digest[LS_DIGEST_CHARACTERS];
-    const char *isa = "";
+    char digest[LS_DIGEST_CHARACTERS], name[64];
+    const char *isa = "", *best = ls_checkpoints_best_name(run, name);
     ls_dataset_digest(run->train, digest);
     LS_TRY(ls_instruction_set(&isa, error));
     size_t classes = (size_t)ls_labels_count(run->session.labels);
@@ -392,17 +336,22 @@ ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *
         {.key = "measured_file_bytes",
          .kind = LS_RUN_INTEGER,
          .integer = report->measured_file_bytes},
+        {.key = "resumed_step", .kind = LS_RUN_INTEGER, .integer = report->resumed_step},
         ls_auto_choice_fact(&run->choice, &automatic),
         /* The following are known only at the end. */
+        {.key = "best_checkpoint", .kind = LS_RUN_TEXT, .text = best},
+        {.key = "best_value",
+         .kind = LS_RUN_NUMBER,
+         .number = best ? run->checkpoints.best.value : __builtin_nan("")},
         {.key = "steps", .kind = LS_RUN_INTEGER, .integer = report->steps},
-        {.key = "seconds", .kind = LS_RUN_NUMBER, .number = report->seconds},
+        {.key = "seconds", .kind = LS_RUN_NUMBER, .number = ls_training_run_seconds(run)},
         {.key = "weights_sha256", .kind = LS_RUN_TEXT, .text = report->weights_sha256},
         {.key = "results", .kind = LS_RUN_OBJECT, .facts = results.facts, .count = results.count},
     };
     size_t count = sizeof facts / sizeof *facts;
     ls_status status =
         ls_run_record_write(run->session.options->output, run->session.options, &run->used,
-                            run->sources, facts, finished ? count : count - 4, error);
+                            run->sources, facts, finished ? count : count - 6, error);
     ls_run_results_deinit(&results);
     return status;
 }

@@ -37,8 +37,9 @@ static void read_name(char name[NAME_BYTES], const char *word)
 static ls_status fail_foreign(const ls_command *command, const ls_setting *setting, ls_error *error)
 {
     static const ls_command *const all[] = {
-        &ls_command_train,    &ls_command_evaluate, &ls_command_predict, &ls_command_inspect,
-        &ls_command_tokenize, &ls_command_plan,     &ls_command_compare};
+        &ls_command_train,   &ls_command_evaluate, &ls_command_predict,
+        &ls_command_inspect, &ls_command_tokenize, &ls_command_plan,
+        &ls_command_verify,  &ls_command_audit,    &ls_command_compare};
     char list[100] = "";
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         size_t used = strlen(list);
@@ -81,6 +82,16 @@ static ls_status read_setting(ls_invocation *invocation, const ls_command *comma
     return set(invocation, name, value, error);
 }
 
+/* The first of the command's paths that has no value yet. */
+static const char *next_path(const ls_invocation *invocation, const ls_command *command)
+{
+    char buffer[64];
+    for (size_t i = 0; i < sizeof command->paths / sizeof *command->paths; i++)
+        if (command->paths[i] && !ls_options_get(&invocation->options, command->paths[i], buffer))
+            return command->paths[i];
+    return NULL;
+}
+
 /* Checked at once, so that what is wrong with the file is said before what is missing beside it. */
 static ls_status open_deepspeed(ls_invocation *invocation, const char *path, ls_error *error)
 {
@@ -120,8 +131,8 @@ static ls_status read_word(ls_invocation *invocation, const ls_command *command,
     }
     if (strncmp(word, "--", 2) != 0) {
         if (word[0] != '-' && command->is_config) return open_deepspeed(invocation, word, error);
-        if (word[0] != '-' && command->takes_path && !invocation->options.model)
-            return set(invocation, "model", word, error);
+        const char *free_path = word[0] != '-' ? next_path(invocation, command) : NULL;
+        if (free_path) return set(invocation, free_path, word, error);
         return ls_complain(error, LS_USAGE, "%s: '%s' is not expected; for example: %s",
                            command->name, word, command->example);
     }

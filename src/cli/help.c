@@ -11,9 +11,15 @@ enum { COLUMNS = 80, HELP_COLUMN = 28, LINE_BYTES = 512 };
 static const struct group {
     const char *first, *title;
 } groups[] = {
-    {"model", "Files"},         {"text-column", "Rows"},      {"epochs", "Length and sizes"},
-    {"optimizer", "Optimizer"}, {"strategy", "Devices"},      {"tensorboard", "Monitoring"},
-    {"print", "Plan"},          {"strategies", "Comparison"},
+    {"model", "Files"},
+    {"text-column", "Rows"},
+    {"epochs", "Length and sizes"},
+    {"optimizer", "Optimizer"},
+    {"on-nan", "Safety"},
+    {"strategy", "Devices"},
+    {"tensorboard", "Monitoring"},
+    {"print", "Plan"},
+    {"strategies", "Comparison"},
 };
 
 /* Words of `text`, from column `column` on, in lines that start at `indent`; ends the line. */
@@ -71,7 +77,9 @@ static const char *placeholder(const ls_setting *setting)
         return " LIST";
     if (*setting->fallback) return " NAME";
     if (ends_with(setting->name, "column")) return " COLUMN";
-    static const char *const folders[] = {"model", "output", "tensorboard", "csv"};
+    if (strcmp(setting->name, "keep-best") == 0) return " METRIC";
+    static const char *const folders[] = {"model", "output", "tensorboard",
+                                          "csv",   "other",  "resume"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         if (strcmp(setting->name, folders[i]) == 0) return " FOLDER";
     return " FILE";
@@ -170,8 +178,9 @@ void ls_help_print_all(FILE *stream, const ls_command *const *commands, size_t c
     print_wrapped(
         stream,
         "Exit status: 0 done; 1 bad input or a failed run; 2 a wrong command line or "
-        "something that is not supported; 3 some rows of a comparison failed; 4 a process "
-        "or host was lost; 5 stopped at a loss or gradient that is not "
-        "finite; 75 stopped by a signal, with the model written.",
+        "something that is not supported; 3 some rows of a comparison failed; 4 a process or host "
+        "was lost; 5 stopped at a loss, gradient or weight that is not finite; 6 verify or an "
+        "audit found a difference; 75 stopped by a signal, with the model and a checkpoint "
+        "written.",
         0, 0);
 }
