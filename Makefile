@@ -2,7 +2,7 @@
 #
 # Variants build into folders of their own, so that they never mix:
 #   make SANITIZE=address,undefined    build/asan...   make SANITIZE=thread    build/tsan...
-#   make CC=clang BUILD=build/clang
+#   make CC=clang BUILD=build/clang    make FAIL_POINTS=1    build/faults, for tests/faults
 VERSION := 0.1.0
 PREFIX ?= /usr/local
 CC ?= cc
@@ -12,12 +12,15 @@ endif
 
 comma := ,
 SANITIZE ?=
-BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
+FAIL_POINTS ?=
+BUILD ?= build$(if $(FAIL_POINTS),/faults)$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 
 LIBRARIES := jansson libxxhash nettle hwloc
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Isrc -DLS_VERSION='"$(VERSION)"' \
             $(shell pkg-config --cflags $(LIBRARIES))
 WARNINGS := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Werror
+# Fail points of the fault tests (base/fail_point.h): never in what is installed.
+CPPFLAGS += $(if $(FAIL_POINTS),-DLS_FAIL_POINTS)
 # Contraction off: a multiply and an add are fused only where the source says so.
 NUMERIC := -ffp-contract=off -fno-math-errno -fno-trapping-math
 CFLAGS ?= -O2 -g
@@ -38,7 +41,11 @@ CLI_SOURCES := $(wildcard src/cli/*.c src/launch/*.c)
 LIBRARY_SOURCES := $(filter-out $(KERNEL_SOURCES) $(CLI_SOURCES),$(wildcard src/*/*.c src/*/*/*.c))
 KERNEL_OBJECTS := $(foreach isa,$(ISAS),$(KERNEL_SOURCES:src/%.c=$(BUILD)/obj/$(isa)/%.o))
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:src/%.c=$(BUILD)/obj/%.o) $(KERNEL_OBJECTS)
-CLI_OBJECTS := $(CLI_SOURCES:src/%.c=$(BUILD)/obj/%.o)
+# The page of `lockstep compare`, Chart.js included, is part of the program.
+REPORT := src/launch/report
+CHART_JS ?= /usr/share/javascript/chart.js/chart.min.js
+REPORT_FILES := $(REPORT)/template.html $(REPORT)/report.css $(REPORT)/report.js $(CHART_JS)
+CLI_OBJECTS := $(CLI_SOURCES:src/%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/launch/report_assets.o
 
 TEST_SOURCES := $(wildcard tests/unit/*/test_*.c)
 TEST_SUPPORT := $(wildcard tests/support/*.c)
@@ -80,6 +87,11 @@ $(foreach isa,$(ISAS),$(eval $(call kernel_rule,$(isa))))
 $(BUILD)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/launch/report_assets.o: src/launch/report_assets.S $(REPORT_FILES) Makefile
+	@mkdir -p $(@D)
+	$(CC) -DLS_REPORT_TEMPLATE=$(REPORT)/template.html -DLS_REPORT_STYLE=$(REPORT)/report.css \
+	    -DLS_REPORT_SCRIPT=$(REPORT)/report.js -DLS_REPORT_CHART=$(CHART_JS) -c -o $@ $<
 
 # --- tests -------------------------------------------------------------------------------------
 TEST_CPPFLAGS := -Itests/support -DLS_TEST_SOURCE='"$(CURDIR)"' -DLS_TEST_BUILD='"$(CURDIR)/$(BUILD)"'

@@ -4,6 +4,7 @@
 # Usage:
 #   ./test.sh            everything that needs no PyTorch (about ten minutes)
 #   ./test.sh peers      against PyTorch and Transformers, in a virtual environment made here
+#   ./test.sh faults     every crash, full disk and flipped bit that the fault tests know (half an hour)
 #   ./test.sh long       every layout of devices, a Slurm of one machine, accuracy over five seeds, minutes of
 #                        fuzzing for each target
 #   ./test.sh PART...    single parts: see the list of each tier below
@@ -13,7 +14,7 @@
 set -uo pipefail
 cd "$(dirname "$0")"
 
-normal_parts="packages format lint build symbols unit cli clang sanitize cli-sanitize thread fuzz install"
+normal_parts="packages format lint build symbols unit cli faults-short clang sanitize cli-sanitize thread fuzz install"
 peers_parts="packages build venv fetch peers"
 long_parts="packages build long-unit long-slurm venv fetch long-peers long-fuzz"
 
@@ -83,6 +84,13 @@ part_lint() { make lint; }
 part_build() { make -s -j"$jobs" all; }
 part_symbols() { tools/check-symbols.sh build; }
 part_cli() { counted tools/run-cli-tests.sh; }
+# On a file system in memory, where there is one: these tests sync a disk thousands of times.
+run_faults() {
+    if [[ -w /dev/shm ]]; then export TMPDIR=/dev/shm; fi
+    make -s -j"$jobs" FAIL_POINTS=1 all && counted tools/run-cli-tests.sh --build build/faults --from tests/faults
+}
+part_faults_short() { run_faults; }
+part_faults() { LOCKSTEP_TEST_LONG=1 run_faults; }
 part_venv() { tools/make-venv.sh; }
 part_fetch() { tools/fetch.py model && tools/fetch.py rt-polarity; }
 

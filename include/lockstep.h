@@ -53,6 +53,9 @@ enum {
     LS_COMMAND_PLAN = 32,
     LS_COMMAND_BENCH_STEP = 64,
     LS_COMMAND_BENCH_GEMM = 128,
+    LS_COMMAND_VERIFY = 256,
+    LS_COMMAND_AUDIT = 512,
+    LS_COMMAND_COMPARE = 1 << 16, /* takes those of train, too */
 };
 
 /* One row a setting, for command lines and help texts. */
@@ -110,9 +113,11 @@ LS_API ls_status ls_config_text(const ls_options *options, const ls_sources *sou
  * options->profile; files of options->tensorboard, csv and prometheus where they say. `callbacks`,
  * `sources` and `report` may be NULL. Nothing is written to output before the input has been
  * checked. LS_INTERRUPTED: should_stop ended the run; the model is written all the same,
- * unless the data was still being read (report->steps is 0 then).
- * LS_NOT_FINITE: loss or gradient norm is not finite; nothing was updated in that step, the model
- * is not written. */
+ * and a checkpoint unless options->save_on_signal is false; neither, if the data was still being
+ * read (report->steps is 0 then). LS_NOT_FINITE: a weight, loss or gradient norm is not finite;
+ * nothing was updated in that step, the model is not written. LS_DIFFERENT: an audit (audit_every)
+ * found an error of the machine. What a save or the last checkpoint failed with, if none came
+ * after it: the model is written. docs/checkpoints.md tells of all this. */
 LS_API ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
                           const ls_sources *sources, ls_train_report *report, ls_error *error);
 
@@ -157,6 +162,28 @@ typedef struct ls_tensor_report {
 } ls_tensor_report;
 LS_API ls_status ls_inspect(const char *path, void (*tensor)(void *, const ls_tensor_report *),
                             void *context, ls_error *error);
+
+/* Compare two model folders, checkpoints or safetensors files to the bit, moments too where both
+ * have them: LS_DIFFERENT names the first tensor and element that differ, and by how many units in
+ * the last place. `other` NULL: a checkpoint against its manifest; LS_DIFFERENT names the file, and
+ * the tensor where it is one. `report` may be NULL. */
+typedef struct ls_verify_report {
+    int64_t files; /* with a manifest */
+    int64_t tensors, differing;
+    uint64_t bytes;
+} ls_verify_report;
+LS_API ls_status ls_verify(const char *one, const char *other, ls_verify_report *report,
+                           ls_error *error);
+
+/* That the run whose output folder this is used each sample of each epoch exactly once, from its
+ * run.json and metrics.jsonl: LS_DIFFERENT names the step that did not. `report` may be NULL. */
+typedef struct ls_run_audit {
+    int64_t steps, skipped_steps;
+    int64_t rows;   /* of an epoch */
+    int64_t epochs; /* whole ones */
+    int64_t rest;   /* samples of the next one so far */
+} ls_run_audit;
+LS_API ls_status ls_audit_record(const char *folder, ls_run_audit *report, ls_error *error);
 
 /* The memory of a run, without allocating it: one line a named part, then the total, as text that
  * ends with a newline; with options->print_program the program too. Free with ls_text_free. */

@@ -14,7 +14,8 @@ LOWER = ["base", "formats", "tokenizer", "program", "kernels", "comm"]
 MIDDLE = ["ops", "data", "models", "optimizers", "strategies", "devices"]
 MAY_INCLUDE = {
     "base": [],
-    "launch": ["base"],
+    # What it reads back of the runs that it started is JSON: these two headers, and nothing of tensors.
+    "launch": ["base", "formats/json.h", "formats/utf8.h"],
     "formats": ["base"],
     "tokenizer": ["base", "formats"],
     "program": ["base"],
@@ -124,7 +125,7 @@ def check_includes(report, path, lines):
             target = header.split("/")[0]
             if "/" not in header or ".." in header:
                 report.breach(path, number, f'write "FOLDER/{header}", from src/')
-            elif target != folder and target not in MAY_INCLUDE.get(folder, []):
+            elif target != folder and not {target, header} & set(MAY_INCLUDE.get(folder, [])):
                 report.breach(path, number, f"{folder}/ must not include {target}/ (includes point down)")
     if path.startswith("src/") and folder and folder not in MAY_INCLUDE:
         report.breach(path, 1, f"src/{folder} has no line in MAY_INCLUDE of tools/lint.py")

@@ -28,11 +28,13 @@ else
     scripts=("${scripts[@]/%/.sh}")
 fi
 
+limit=300
+if [[ -n ${LOCKSTEP_TEST_LONG:-} ]]; then limit=3600; fi
 passed=0 failed=0 skipped=0
 for script in "${scripts[@]}"; do
     folder=$(mktemp -d)
     status=0
-    (cd "$folder" && timeout 300 bash "$SOURCE/$script" >output.log 2>&1) || status=$?
+    (cd "$folder" && timeout $limit bash "$SOURCE/$script" >output.log 2>&1) || status=$?
     name=$(basename "$script" .sh)
     case $status in
     0)

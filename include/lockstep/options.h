@@ -19,6 +19,7 @@ typedef struct ls_options {
     const char *test;        /* evaluated once at the end; NULL: none */
     const char *data;        /* what evaluate, predict and tokenize read */
     const char *output;      /* folder of the trained model: must be new, empty or a former run's */
+    const char *other;       /* verify: the second of two */
     const char *predictions; /* evaluate: JSONL file of predictions; NULL: none */
     const char *text_column, *text_pair_column, *label_column; /* NULL: guessed */
     bool skip_bad_rows; /* leave bad rows out and count them, instead of failing */
@@ -44,6 +45,17 @@ typedef struct ls_options {
     const char *warmup_type; /* DeepSpeed's schedules: "log", "linear" */
     double warmup_min_lr, warmup_min_ratio, cosine_min_ratio;
     int64_t lr_scheduler_steps; /* of a schedule that falls; 0: the run's */
+    const char *on_nan;         /* "stop" or "skip": a step whose loss or gradient is not finite */
+
+    /* Checkpoints. */
+    int64_t save_every;       /* steps; 0: none but where keep_best or a stop asks for one */
+    int64_t save_total_limit; /* checkpoints to keep, the best one not counted */
+    const char *keep_best;    /* "accuracy", "macro_f1", "loss" of the validation; NULL: none */
+    bool save_on_signal;      /* a stop by request leaves a checkpoint */
+    bool save_async;          /* written beside training, from a copy in memory */
+    const char *resume;       /* a checkpoint, or "auto": the newest whole one of output */
+    int64_t audit_every;      /* steps; 0: never */
+    bool resume_weights_only; /* a new run that starts from the checkpoint's model */
 
     /* Devices. */
     const char *strategy; /* "single", "ddp", "zero1", "zero2", "zero3"; and +offload, +recompute */
@@ -68,6 +80,10 @@ typedef struct ls_options {
     bool profile;              /* write output/profile */
     const char *profile_steps; /* "10:15": the first and the last step of the profile */
     bool measure_peak;         /* for share_of_peak in run.json; a profile does it too */
+    /* Comparison of strategies: read by the program `lockstep`, not by the library. */
+    const char *strategies, *seeds, *batch_sizes; /* lists with commas; NULL: none */
+    double target_accuracy;                       /* 0: none */
+    int64_t timing_rounds, timing_steps;
 } ls_options;
 
 #endif

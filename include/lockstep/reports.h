@@ -22,9 +22,11 @@ typedef struct ls_step_report {
     double exchange_seconds;                  /* waiting for other ranks and their bytes */
     double optimizer_seconds;
     /* The process, looked at once a second. */
-    double cores_busy;    /* on average since the last look; 0 before the second one */
-    int64_t host_bytes;   /* resident */
-    int64_t device_bytes; /* handed out by the device that holds most */
+    double cores_busy;       /* on average since the last look; 0 before the second one */
+    int64_t host_bytes;      /* resident */
+    int64_t device_bytes;    /* handed out by the device that holds most */
+    bool skipped;            /* loss or norm is not finite: nothing was updated (on_nan "skip") */
+    uint64_t samples_digest; /* of the ids of the samples that all ranks ran, see metrics.jsonl */
 } ls_step_report;
 
 /* Counts of one evaluation; nothing but integers and the loss decide the metrics. */
@@ -65,7 +67,9 @@ typedef struct ls_callbacks {
 } ls_callbacks;
 
 typedef struct ls_train_report {
-    int64_t steps;
+    int64_t steps;                         /* done in all, those before a resumed one too */
+    int64_t resumed_step;                  /* the step that the run went on from; 0: the start */
+    int64_t skipped_steps;                 /* of all: those that updated nothing */
     bool stopped;                          /* should_stop ended it before its time */
     double seconds;                        /* of training, evaluations not counted */
     int64_t planned_bytes, measured_bytes; /* of the device's memory, at the end */

@@ -12,7 +12,8 @@
     X(NO_MEMORY, -5, "out of memory")                                                              \
     X(NOT_FINITE, -6, "a number is not finite")                                                    \
     X(INTERRUPTED, -7, "stopped by request")                                                       \
-    X(INTERNAL, -8, "internal error")
+    X(INTERNAL, -8, "internal error")                                                              \
+    X(DIFFERENT, -9, "a comparison found a difference")
 
 typedef enum ls_status {
 #define LS_STATUS_ENUM(name, code, text) LS_##name = code,

@@ -28,6 +28,9 @@ static ls_status time_steps(step_bench *bench, ls_error *error)
         double start = ls_seconds();
         LS_TRY(ls_reader_next(bench->run.reader, &batch, &more, error));
         LS_TRY(ls_ranks_step(bench->run.ranks, i + 1, batch, &result, error));
+        if (!result.finite)
+            return ls_fail(error, LS_NOT_FINITE, "step %lld: the loss or a gradient is not finite",
+                           (long long)i + 1);
         if (i < WARM_UP_STEPS) continue;
         bench->seconds[i - WARM_UP_STEPS] = ls_seconds() - start;
         bench->total += bench->seconds[i - WARM_UP_STEPS];

@@ -59,9 +59,10 @@ ls_status ls_run_monitor_open(ls_run_monitor *monitor, const ls_run_monitor_opti
     return profile ? open_profile(monitor, options, error) : LS_OK;
 }
 
-static ls_sinks_options sinks_of(const ls_options *options)
+static ls_sinks_options sinks_of(const ls_run_monitor *monitor, const ls_options *options)
 {
     return (ls_sinks_options){.folder = options->output,
+                              .keep = monitor->keep,
                               .tensorboard = options->tensorboard,
                               .csv = options->csv,
                               .prometheus = options->prometheus,
@@ -70,14 +71,14 @@ static ls_sinks_options sinks_of(const ls_options *options)
 
 ls_status ls_run_monitor_start(ls_run_monitor *monitor, const ls_options *options, ls_error *error)
 {
-    ls_sinks_options sinks = sinks_of(options);
+    ls_sinks_options sinks = sinks_of(monitor, options);
     return ls_sinks_open(&monitor->sinks, &sinks, error);
 }
 
 ls_status ls_run_monitor_start_metrics(ls_run_monitor *monitor, const ls_options *options,
                                        ls_error *error)
 {
-    ls_sinks_options sinks = sinks_of(options);
+    ls_sinks_options sinks = sinks_of(monitor, options);
     return ls_sinks_open_metrics(&monitor->sinks, &sinks, error);
 }
 

@@ -24,6 +24,7 @@ typedef struct ls_run_monitor {
     ls_machine_peak peak; /* zero: not measured */
     int64_t host_peak;    /* bytes, before the peak was measured */
     int64_t samples, tokens, skipped, elements;
+    bool keep; /* of a run that goes on: its sinks write after what is there */
     ls_evaluation_report evaluations[LS_MONITORED_EVALUATIONS]; /* the last of each name */
     int evaluation_count;
 } ls_run_monitor;

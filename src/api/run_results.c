@@ -50,7 +50,7 @@ static void fill_parts(memory *m, const ls_run_programs *programs)
     for (int part = 0; part < LS_PLAN_ARENA_COUNT; part++) {
         const char *key = key_of(m->part_names[part], ls_plan_arena_name((ls_plan_arena)part));
         m->parts[part] = integer(key, plan->bytes[part]);
-        rest -= plan->bytes[part];
+        if (ls_plan_is_on_device((ls_plan_arena)part)) rest -= plan->bytes[part];
     }
     m->parts[PARTS - 1] = integer("evaluation_inputs", rest);
 }

@@ -48,6 +48,8 @@ static const struct choice {
      {"linear", "cosine", "constant", "constant_with_warmup", "warmup", "warmup_decay",
       "warmup_cosine"}},
     {"warmup-type", "warm-ups", {"log", "linear"}},
+    {"on-nan", "ways", {"stop", "skip"}},
+    {"keep-best", "metrics", {"accuracy", "macro_f1", "loss"}},
 };
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -186,6 +188,11 @@ static ls_status check_combinations(const ls_options *options, unsigned command,
     if ((command & RUN) && options->max_steps == 0)
         return ls_fail(error, LS_USAGE,
                        "--max-steps: 0 steps train nothing; -1 is as many as the epochs have");
+    if ((command & SAVED) && options->keep_best && !options->validation)
+        return ls_fail(error, LS_USAGE, "--keep-best: there is no --validation file to be best on");
+    if ((command & TRAIN) && options->resume_weights_only && !options->resume)
+        return ls_fail(error, LS_USAGE,
+                       "--resume-weights-only: --resume says from which checkpoint");
     if (!(command & RUN)) return LS_OK;
     ls_strategy strategy;
     LS_TRY(ls_strategy_of(&strategy, options, command != LS_COMMAND_PLAN, error));
@@ -279,6 +286,8 @@ static ls_status parse_text(int row, const char *value, const char **out, ls_err
 {
     if (!*value) return ls_fail(error, LS_USAGE, "--%s: empty text", settings[row].name);
     LS_TRY(check_choice(row, value, error));
+    if (strcmp(settings[row].name, "strategy") == 0)
+        LS_TRY(ls_strategy_check_endings(value, error));
     *out = value;
     return LS_OK;
 }

@@ -13,12 +13,14 @@
 #define BELOW_ONE (1.0 - DBL_EPSILON / 2)
 
 #define RUN (LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP)
+#define TRAIN LS_COMMAND_TRAIN
+#define SAVED (LS_COMMAND_TRAIN | LS_COMMAND_PLAN)
 #define INFER (LS_COMMAND_EVALUATE | LS_COMMAND_PREDICT)
 #define EVERY (RUN | INFER | LS_COMMAND_INSPECT | LS_COMMAND_TOKENIZE)
 
 /* clang-format off */
 #define LS_SETTINGS(X) \
-    X("model", model, TEXT, EVERY, RUN | INFER | LS_COMMAND_TOKENIZE, "", 0, 0, \
+    X("model", model, TEXT, EVERY | LS_COMMAND_VERIFY, RUN | INFER | LS_COMMAND_TOKENIZE, "", 0, 0, \
       "Hugging Face model folder; inspect takes a safetensors file too") \
     X("train", train, TEXT, RUN, LS_COMMAND_TRAIN | LS_COMMAND_BENCH_STEP, "", 0, 0, \
       "TSV, CSV or JSONL file of labelled texts to train on") \
@@ -28,7 +30,9 @@
       "labelled file to evaluate on once, at the end") \
     X("data", data, TEXT, INFER | LS_COMMAND_TOKENIZE, LS_COMMAND_EVALUATE, "", 0, 0, \
       "file to read: TSV, CSV or JSONL; predict and tokenize: another file has one text a line") \
-    X("output", output, TEXT, RUN, LS_COMMAND_TRAIN, "", 0, 0, \
+    X("other", other, TEXT, LS_COMMAND_VERIFY, 0, "", 0, 0, \
+      "the model, checkpoint or safetensors file to compare with") \
+    X("output", output, TEXT, RUN | LS_COMMAND_AUDIT, LS_COMMAND_TRAIN, "", 0, 0, \
       "folder for the trained model: new, empty or that of a former run") \
     X("predictions", predictions, TEXT, LS_COMMAND_EVALUATE, 0, "", 0, 0, \
       "JSONL file to write with row, prediction and probabilities") \
@@ -88,6 +92,25 @@
       "warmup_cosine: the part of the learning rate from which it rises") \
     X("cosine-min-ratio", cosine_min_ratio, NUMBER, RUN, 0, "0.0001", 0, 1, \
       "warmup_cosine: the part of the learning rate to which it falls") \
+    X("on-nan", on_nan, TEXT, TRAIN, 0, "stop", 0, 0, \
+      "a step whose loss or gradient is not finite: stop the run, or skip the step") \
+    X("audit-every", audit_every, INTEGER, SAVED, 0, "0", 0, 1e12, \
+      "in every so many steps look for errors of the machine: compare the ranks' weights, compute " \
+      "one rank's pass again; 0: never") \
+    X("save-every", save_every, INTEGER, SAVED, 0, "0", 0, 1e12, \
+      "write a checkpoint after every so many steps; 0: none but for --keep-best and a stop") \
+    X("save-total-limit", save_total_limit, INTEGER, TRAIN, 0, "2", 1, 1e6, \
+      "checkpoints to keep; the oldest goes first, the best one never") \
+    X("keep-best", keep_best, TEXT, SAVED, 0, "", 0, 0, \
+      "write and keep a checkpoint of the best validation by accuracy, macro_f1 or loss") \
+    X("save-on-signal", save_on_signal, FLAG, TRAIN, 0, "true", 0, 0, \
+      "a run that is stopped (Ctrl-C) leaves a checkpoint to go on from") \
+    X("save-async", save_async, FLAG, SAVED, 0, "true", 0, 0, \
+      "write checkpoints beside training, from a copy in memory") \
+    X("resume", resume, TEXT, TRAIN, 0, "", 0, 0, \
+      "go on from this checkpoint folder; auto: from the newest whole one in --output, if any") \
+    X("resume-weights-only", resume_weights_only, FLAG, TRAIN, 0, "false", 0, 0, \
+      "take the checkpoint of --resume as the model of a new run") \
     X("strategy", strategy, TEXT, RUN, 0, "single", 0, 0, \
       "how the work is spread over devices: single, ddp (data parallel), or zero1, zero2, zero3, which " \
       "divide optimizer state, then gradients, then parameters among them; behind it +recompute stands for --recompute " \
@@ -133,7 +156,19 @@
     X("measure-peak", measure_peak, FLAG, LS_COMMAND_TRAIN, 0, "false", 0, 0, \
       "measure this machine's best product first (a second), for share_of_peak in run.json") \
     X("print", print_program, FLAG, LS_COMMAND_PLAN, 0, "false", 0, 0, \
-      "print the program of a step too")
+      "print the program of a step too") \
+    X("strategies", strategies, TEXT, LS_COMMAND_COMPARE, 0, "single,ddp,zero1,zero2,zero3", 0, 0, \
+      "list of strategies to compare, as --strategy of train names them; single is the base and always runs") \
+    X("seeds", seeds, TEXT, LS_COMMAND_COMPARE, 0, "", 0, 0, \
+      "list of seeds; accuracy is the mean over them (default: the one of --seed)") \
+    X("batch-sizes", batch_sizes, TEXT, LS_COMMAND_COMPARE, 0, "", 0, 0, \
+      "list of further batch sizes to run each strategy with, over as many samples") \
+    X("target-accuracy", target_accuracy, NUMBER, LS_COMMAND_COMPARE, 0, "0", 0, 1, \
+      "show how long it takes to this accuracy on the validation file; 0: do not") \
+    X("timing-rounds", timing_rounds, INTEGER, LS_COMMAND_COMPARE, 0, "5", 1, 1000, \
+      "rounds of short runs, one of each strategy in turn, from which the speeds come") \
+    X("timing-steps", timing_steps, INTEGER, LS_COMMAND_COMPARE, 0, "8", 1, 1e6, \
+      "steps of such a run that count, after three that do not")
 /* clang-format on */
 
 #endif

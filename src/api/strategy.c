@@ -71,6 +71,13 @@ static ls_status read_name(ls_strategy *strategy, endings *found, const char *na
     return LS_OK;
 }
 
+ls_status ls_strategy_check_endings(const char *name, ls_error *error)
+{
+    ls_strategy strategy;
+    endings found = {0};
+    return read_name(&strategy, &found, name, error);
+}
+
 /* What an ending stands for, unless the setting itself says it: then not "none". */
 static ls_status apply(const ls_options *options, const char *setting, const char *value,
                        int *choice, int meaning, ls_error *error)

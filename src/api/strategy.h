@@ -19,6 +19,8 @@ typedef struct ls_strategy {
  * to run it, and not to plan it, is looked at too. */
 ls_status ls_strategy_of(ls_strategy *strategy, const ls_options *options, bool run,
                          ls_error *error);
+/* The name alone, its base being known: LS_USAGE where an ending is unknown or there twice. */
+ls_status ls_strategy_check_endings(const char *name, ls_error *error);
 /* Write into options what was said by the strategy's name. */
 void ls_strategy_used(ls_options *options, const ls_strategy *strategy);
 

@@ -1,13 +1,36 @@
 /* ls_train: the steps of a run, and writing what came of it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "api/training_run.h"
 #include "base/alloc.h"
 #include "base/digest.h"
 #include "base/files.h"
+#include "base/numbers.h"
+
+/* Loss or norm is not finite: the step has updated nothing on any rank. */
+static ls_status skip_or_stop(ls_training_run *run, int64_t step, const ls_step_result *result,
+                              ls_error *error)
+{
+    char loss[LS_NUMBER_BYTES], norm[LS_NUMBER_BYTES], what[200];
+    const char *separator = *result->finding ? "; " : "";
+    snprintf(what, sizeof what, "step %" PRId64 ": loss %s, gradient norm %s", step,
+             ls_number_print(loss, result->loss), ls_number_print(norm, result->gradient_norm));
+    if (strcmp(run->used.on_nan, "skip") != 0)
+        return ls_fail(error, LS_NOT_FINITE,
+                       "%s: nothing was updated in this step%s%s. Try a lower --learning-rate or "
+                       "more --warmup-steps, or leave such steps out with --on-nan skip",
+                       what, separator, result->finding);
+    run->report.skipped_steps++;
+    ls_session_message(&run->session, "%s: the step is skipped%s%s", what, separator,
+                       result->finding);
+    return LS_OK;
+}
 
 /* Also of a step that was not finite and ends the run: what it found is worth a line. */
 static ls_status report_step(ls_training_run *run, const ls_monitored_step *step,
-                             const ls_batch *batch, const ls_step_result *result, bool updated,
-                             ls_error *error)
+                             const ls_batch *batch, const ls_step_result *result, ls_error *error)
 {
     const ls_callbacks *callbacks = run->session.callbacks;
     ls_step_report report = {
@@ -17,13 +40,15 @@ static ls_status report_step(ls_training_run *run, const ls_monitored_step *step
         .loss = result->loss,
         .learning_rate = result->learning_rate,
         .gradient_norm = result->gradient_norm,
+        .skipped = !result->finite,
+        .samples_digest = result->samples_digest,
         .device_bytes = run->report.measured_bytes,
     };
     run->report.seconds += result->end - step->begin;
-    report.seconds_left =
-        run->report.seconds / (double)step->number * (double)(run->total_steps - step->number);
+    report.seconds_left = run->report.seconds / (double)(step->number - run->report.resumed_step) *
+                          (double)(run->total_steps - step->number);
     LS_TRY(ls_run_monitor_step_end(&run->monitor, step, batch, result,
-                                   ls_ranks_elements(run->ranks), updated, &report, error));
+                                   ls_ranks_elements(run->ranks), result->finite, &report, error));
     if (callbacks->step) callbacks->step(callbacks->context, &report);
     return LS_OK;
 }
@@ -49,11 +74,13 @@ static ls_status run_step(ls_training_run *run, ls_error *error)
     LS_TRY(ls_reader_next(run->reader, &batch, &more, error));
     if (!more) return ls_fail(error, LS_INTERNAL, "the reader ended before the run");
     ls_run_monitor_batch(&run->monitor, &step);
-    ls_status status = ls_ranks_step(run->ranks, step.number, batch, &result, error);
-    if (status == LS_NOT_FINITE) LS_TRY(report_step(run, &step, batch, &result, false, error));
-    if (status != LS_OK) return status;
+    if (run->used.audit_every > 0 && step.number % run->used.audit_every == 0)
+        LS_TRY(ls_ranks_step_audited(run->ranks, step.number, batch, &result, error));
+    else
+        LS_TRY(ls_ranks_step(run->ranks, step.number, batch, &result, error));
+    LS_TRY(report_step(run, &step, batch, &result, error));
+    if (!result.finite) LS_TRY(skip_or_stop(run, step.number, &result, error));
     run->report.steps++;
-    LS_TRY(report_step(run, &step, batch, &result, true, error));
     return write_profile_if_due(run, error);
 }
 
@@ -61,22 +88,37 @@ static ls_status evaluate_if_due(ls_training_run *run, ls_error *error)
 {
     int64_t step = run->report.steps;
     bool due = step % run->steps_per_epoch == 0 || step == run->total_steps;
-    if (!run->validation || !due) return LS_OK;
+    if (!run->validation || !due || run->checkpoints.evaluated == step) return LS_OK;
     return ls_training_run_evaluate(run, run->validation, "validation",
                                     (double)step / (double)run->steps_per_epoch, error);
 }
 
-ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
+static bool should_stop(const ls_training_run *run)
 {
     const ls_callbacks *callbacks = run->session.callbacks;
+    if (run->report.steps == run->total_steps) return false;
+    return callbacks->should_stop && callbacks->should_stop(callbacks->context);
+}
+
+/* A stop may have come between a step and its evaluation. */
+static ls_status catch_up(ls_training_run *run, ls_error *error)
+{
+    if (run->report.steps == 0) return LS_OK;
+    int64_t evaluated = run->checkpoints.evaluated;
+    LS_TRY(evaluate_if_due(run, error));
+    if (run->checkpoints.evaluated != evaluated) ls_checkpoints_step(run, false);
+    return LS_OK;
+}
+
+ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
+{
+    LS_TRY(catch_up(run, error));
     while (run->report.steps < run->total_steps) {
         LS_TRY(run_step(run, error));
-        bool more_steps = run->report.steps < run->total_steps;
-        if (more_steps && callbacks->should_stop && callbacks->should_stop(callbacks->context)) {
-            run->report.stopped = true;
-            return LS_OK;
-        }
-        LS_TRY(evaluate_if_due(run, error));
+        run->report.stopped = should_stop(run);
+        if (!run->report.stopped) LS_TRY(evaluate_if_due(run, error));
+        ls_checkpoints_step(run, run->report.stopped);
+        if (run->report.stopped) return LS_OK;
     }
     return LS_OK;
 }
@@ -105,8 +147,13 @@ static ls_status train(ls_training_run *run, const ls_sources *sources, ls_error
         LS_TRY(ls_training_run_evaluate(run, run->test, "test",
                                         (double)run->report.steps / (double)run->steps_per_epoch,
                                         error));
+    ls_error unsaved;
+    ls_status saved = ls_checkpoints_finish(run, &unsaved);
     LS_TRY(ls_run_monitor_finish(&run->monitor, error));
-    return ls_training_run_record(run, true, error);
+    LS_TRY(ls_training_run_record(run, true, error));
+    /* The model is there all the same. */
+    if (saved != LS_OK && error) *error = unsaved;
+    return saved;
 }
 
 ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
@@ -117,11 +164,11 @@ ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
     LS_TRY(ls_training_run_open(&run, options, callbacks, LS_COMMAND_TRAIN, error));
     ls_status status = train(&run, sources, error);
     if (report) *report = run.report;
-    bool stopped = run.report.stopped;
+    bool stopped = run.report.stopped, saved = run.checkpoints.saved == run.report.steps;
     long long steps = (long long)run.report.steps;
     ls_training_run_close(&run);
     if (status != LS_OK || !stopped) return status;
     return ls_fail(error, LS_INTERRUPTED,
-                   "stopped by request after step %lld; the model so far is in %s", steps,
-                   options->output);
+                   "stopped by request after step %lld; the model so far is in %s%s", steps,
+                   options->output, saved ? ", --resume auto goes on from there" : "");
 }

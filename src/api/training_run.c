@@ -70,7 +70,9 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                  .block_elements =
                                      options->offload_block_size / (int64_t)sizeof(float)},
                      .leaf_size = options->leaf_size,
-                     .longest_row = longest_row},
+                     .longest_row = longest_row,
+                     .audit = options->audit_every > 0,
+                     .snapshot = ls_checkpoints_use_snapshots(options)},
         .samples_per_pass = options->samples_per_pass,
         .evaluation_longest_row = longest_evaluated(validation, test, longest_row),
     };
@@ -91,6 +93,13 @@ ls_status ls_training_check_leaves(const ls_run_memory_options *memory, ls_error
                    (long long)(fitting ? fitting : memory->training.ranks));
 }
 
+/* The checkpoint's, where the run goes on from one. */
+static const ls_weights *weights_of(const ls_training_run *run)
+{
+    const ls_weights *saved = run->checkpoints.model;
+    return saved ? saved : run->session.folder.weights;
+}
+
 static ls_status make_programs(ls_training_run *run, ls_error *error)
 {
     ls_run_memory_options memory =
@@ -98,10 +107,9 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
                                    run->validation, run->test);
     LS_TRY(ls_training_check_leaves(&memory, error));
     LS_TRY(ls_run_programs_make(&run->programs, &memory, run->session.device, error));
-    LS_TRY(ls_parameters_check(&run->programs.training, run->session.folder.weights, error));
+    LS_TRY(ls_parameters_check(&run->programs.training, weights_of(run), error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
-    run->used.max_length = run->session.max_length;
     ls_strategy_used(&run->used, &run->session.strategy);
     return LS_OK;
 }
@@ -142,6 +150,8 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
         .count = run->session.device_count,
         .trainer = {.leaf_size = used->leaf_size,
                     .seed = used->seed,
+                    .audit = used->audit_every > 0,
+                    .skipped = run->report.skipped_steps,
                     .schedule = {.peak = used->learning_rate,
                                  .warmup_steps = used->warmup_steps,
                                  .total_steps = used->lr_scheduler_steps,
@@ -156,6 +166,7 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
     LS_TRY(ls_schedule_kind_of(&ranks.trainer.schedule.kind, used->lr_scheduler_type, error));
     LS_TRY(ls_warmup_kind_of(&ranks.trainer.schedule.warmup, used->warmup_type, error));
     LS_TRY(ls_ranks_new(&run->ranks, &ranks, error));
+    LS_TRY(ls_checkpoints_open(run, error));
     LS_TRY(LS_NEW(run->confusion, classes * classes, "confusion counts", error));
     report_offload(run);
     run->report.planned_bytes = ls_run_programs_bytes(&run->programs);
@@ -177,6 +188,10 @@ static ls_status open_monitor(ls_training_run *run, ls_error *error)
     if (options.options->profile || options.options->measure_peak)
         ls_session_stage(&run->session, "measuring this machine's peak");
     LS_TRY(ls_run_monitor_open(&run->monitor, &options, error));
+    run->monitor.samples = run->checkpoints.position.samples;
+    run->monitor.tokens = run->checkpoints.position.tokens;
+    run->monitor.skipped = run->checkpoints.position.skipped_steps;
+    run->monitor.keep = run->checkpoints.folder != NULL;
     ls_ranks_trace(run->ranks, ls_profile_trace(run->monitor.profile));
     if (*run->monitor.profile_notes)
         ls_session_message(&run->session, "%s", run->monitor.profile_notes);
@@ -187,8 +202,7 @@ static ls_status load_weights(ls_training_run *run, ls_error *error)
 {
     ls_parameters_notes notes = {0};
     ls_session_stage(&run->session, "loading the weights");
-    ls_status status =
-        ls_ranks_load(run->ranks, run->session.folder.weights, run->used.seed, &notes, error);
+    ls_status status = ls_ranks_load(run->ranks, weights_of(run), run->used.seed, &notes, error);
     if (status == LS_OK && notes.initialised.length)
         ls_session_message(&run->session, "new weights, drawn from the seed: %s",
                            notes.initialised.data);
@@ -196,7 +210,7 @@ static ls_status load_weights(ls_training_run *run, ls_error *error)
         ls_session_message(&run->session, "tensors that this model does not use: %s",
                            notes.unused.data);
     ls_parameters_notes_deinit(&notes);
-    return status;
+    return status == LS_OK ? ls_checkpoints_load(run, error) : status;
 }
 
 static ls_status start_reading(ls_training_run *run, ls_error *error)
@@ -212,6 +226,8 @@ static ls_status start_reading(ls_training_run *run, ls_error *error)
     ls_reader_options reading = {
         .dataset = run->train,
         .sampler = run->sampler,
+        .epoch = run->report.steps / run->steps_per_epoch,
+        .batch = run->report.steps % run->steps_per_epoch,
         .track = ls_trace_track(ls_profile_trace(run->monitor.profile), 0, LS_TRACE_DATA)};
     return ls_reader_new(&run->reader, &reading, error);
 }
@@ -226,8 +242,11 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
         LS_TRY_GOTO(status,
                     ls_output_check(options->output, options->model, &run->made_output, error),
                     fail);
+    LS_TRY_GOTO(status, ls_checkpoints_choose(run, error), fail);
     LS_TRY_GOTO(status, open_datasets(run, error), fail);
     plan_steps(run);
+    run->used.max_length = run->session.max_length;
+    LS_TRY_GOTO(status, ls_checkpoints_match(run, error), fail);
     LS_TRY_GOTO(status, make_programs(run, error), fail);
     LS_TRY_GOTO(status, make_ranks(run, error), fail);
     LS_TRY_GOTO(status, open_monitor(run, error), fail);
@@ -251,6 +270,7 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
     LS_TRY(ls_run_monitor_start(&run->monitor, run->session.options, error));
     LS_TRY(ls_training_run_record(run, false, error));
     ls_status status = ls_output_clear(output, "run.json", error);
+    if (status == LS_OK) status = ls_checkpoints_restore(run, error);
     if (status == LS_OK)
         status = ls_run_monitor_start_metrics(&run->monitor, run->session.options, error);
     if (status == LS_OK)
@@ -269,6 +289,7 @@ void ls_training_run_release(ls_training_run *run)
 void ls_training_run_close(ls_training_run *run)
 {
     ls_training_run_release(run);
+    ls_checkpoints_close(run);
     ls_reader_free(run->reader);
     ls_sampler_free(run->sampler);
     ls_ranks_free(run->ranks);
@@ -310,14 +331,20 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
         .seconds = ls_seconds() - start,
     };
     LS_TRY(ls_run_monitor_evaluation(&run->monitor, &report, error));
+    if (dataset == run->validation) ls_checkpoints_validated(run, &report);
     if (callbacks->evaluation) callbacks->evaluation(callbacks->context, &report);
     return LS_OK;
 }
 
+double ls_training_run_seconds(const ls_training_run *run)
+{
+    return run->seconds_before + run->report.seconds;
+}
+
 ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *error)
 {
-    char digest[LS_DIGEST_CHARACTERS];
-    const char *isa = "";
+    char digest[LS_DIGEST_CHARACTERS], name[64];
+    const char *isa = "", *best = ls_checkpoints_best_name(run, name);
     ls_dataset_digest(run->train, digest);
     LS_TRY(ls_instruction_set(&isa, error));
     size_t classes = (size_t)ls_labels_count(run->session.labels);
@@ -353,16 +380,21 @@ ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *
         {.key = "measured_file_bytes",
          .kind = LS_RUN_INTEGER,
          .integer = report->measured_file_bytes},
+        {.key = "resumed_step", .kind = LS_RUN_INTEGER, .integer = report->resumed_step},
         /* The following are known only at the end. */
+        {.key = "best_checkpoint", .kind = LS_RUN_TEXT, .text = best},
+        {.key = "best_value",
+         .kind = LS_RUN_NUMBER,
+         .number = best ? run->checkpoints.best.value : __builtin_nan("")},
         {.key = "steps", .kind = LS_RUN_INTEGER, .integer = report->steps},
-        {.key = "seconds", .kind = LS_RUN_NUMBER, .number = report->seconds},
+        {.key = "seconds", .kind = LS_RUN_NUMBER, .number = ls_training_run_seconds(run)},
         {.key = "weights_sha256", .kind = LS_RUN_TEXT, .text = report->weights_sha256},
         {.key = "results", .kind = LS_RUN_OBJECT, .facts = results.facts, .count = results.count},
     };
     size_t count = sizeof facts / sizeof *facts;
     ls_status status =
         ls_run_record_write(run->session.options->output, run->session.options, &run->used,
-                            run->sources, facts, finished ? count : count - 4, error);
+                            run->sources, facts, finished ? count : count - 6, error);
     ls_run_results_deinit(&results);
     return status;
 }

@@ -2,6 +2,7 @@
 #ifndef LS_API_TRAINING_RUN_H
 #define LS_API_TRAINING_RUN_H
 
+#include "api/checkpoints.h"
 #include "api/run_monitor.h"
 #include "api/session.h"
 #include "data/reader.h"
@@ -24,6 +25,8 @@ typedef struct ls_training_run {
     ls_reader *reader; /* of the batches of all steps */
     ls_run_monitor monitor;
     int64_t steps_per_epoch, total_steps;
+    double seconds_before; /* of the steps before those of this process */
+    ls_checkpoints checkpoints;
     void *reserve; /* memory that writing the model will need, held while the steps run */
 } ls_training_run;
 
@@ -56,6 +59,8 @@ ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_C
 /* Evaluate, report, and tell the sinks. */
 ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *dataset,
                                    const char *name, double epoch, ls_error *error) LS_MUST_CHECK;
+/* Of all steps, those before a resumed one too. */
+double ls_training_run_seconds(const ls_training_run *run);
 /* Write run.json; with `finished` the results too. */
 ls_status ls_training_run_record(ls_training_run *run, bool finished,
                                  ls_error *error) LS_MUST_CHECK;

@@ -4,6 +4,8 @@
 
 /* Seconds since an arbitrary start. */
 double ls_seconds(void);
+/* At least as long, unless a signal comes. */
+void ls_sleep(double seconds);
 
 /* Seconds since 1970, for stamps that other programs read; never for a duration. */
 double ls_wall_seconds(void);

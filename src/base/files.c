@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/calls.h"
 
 enum { WRITER_BUFFER_BYTES = 1 << 16 };
 
@@ -135,7 +136,7 @@ static ls_status write_fully(int descriptor, const char *path, const void *bytes
 {
     const unsigned char *from = bytes;
     while (count) {
-        ssize_t wrote = write(descriptor, from, count);
+        ssize_t wrote = ls_call_write(descriptor, from, count);
         if (wrote < 0 && errno == EINTR) continue;
         if (wrote < 0) return fail_errno(error, "write", path);
         from += wrote;
@@ -155,7 +156,7 @@ ls_status ls_writer_open(ls_writer *writer, const char *path, ls_error *error)
     LS_TRY_GOTO(status,
                 ls_new((void **)&writer->buffer, WRITER_BUFFER_BYTES, 1, "write buffer", error),
                 fail);
-    writer->descriptor = open(writer->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    writer->descriptor = ls_call_open(writer->temporary, O_WRONLY | O_CREAT | O_TRUNC);
     if (writer->descriptor < 0) {
         status = fail_errno(error, "create", writer->temporary);
         goto fail;
@@ -192,22 +193,23 @@ static ls_status sync_parent(char *path, ls_error *error)
 {
     char *slash = strrchr(path, '/');
     if (slash) slash[slash == path] = '\0';
-    int descriptor = open(slash ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int descriptor = ls_call_open(slash ? path : ".", O_RDONLY | O_DIRECTORY);
     ls_status status = LS_OK;
-    if (descriptor < 0 || fsync(descriptor) != 0) status = fail_errno(error, "sync", path);
-    if (descriptor >= 0) close(descriptor);
+    if (descriptor < 0 || ls_call_fsync(descriptor) != 0) status = fail_errno(error, "sync", path);
+    if (descriptor >= 0 && ls_call_close(descriptor) != 0 && status == LS_OK)
+        status = fail_errno(error, "close", path);
     return status;
 }
 
 ls_status ls_writer_finish(ls_writer *writer, ls_error *error)
 {
     ls_status status = writer_flush(writer, error);
-    if (status == LS_OK && fsync(writer->descriptor) != 0)
+    if (status == LS_OK && ls_call_fsync(writer->descriptor) != 0)
         status = fail_errno(error, "sync", writer->temporary);
-    int closed = close(writer->descriptor);
+    int closed = ls_call_close(writer->descriptor);
     writer->descriptor = -1;
     if (status == LS_OK && closed != 0) status = fail_errno(error, "close", writer->temporary);
-    if (status == LS_OK && rename(writer->temporary, writer->path) != 0)
+    if (status == LS_OK && ls_call_rename(writer->temporary, writer->path) != 0)
         status = fail_errno(error, "rename into place", writer->path);
     if (status == LS_OK) {
         writer->open = false;
@@ -239,20 +241,48 @@ ls_status ls_file_write(const char *path, const void *bytes, size_t count, ls_er
 
 ls_status ls_file_append(const char *path, const void *bytes, size_t count, ls_error *error)
 {
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    int descriptor = ls_call_open(path, O_WRONLY | O_CREAT | O_APPEND);
     if (descriptor < 0) return fail_errno(error, "open", path);
     ls_status status = write_fully(descriptor, path, bytes, count, error);
-    if (close(descriptor) != 0 && status == LS_OK) status = fail_errno(error, "close", path);
+    if (ls_call_close(descriptor) != 0 && status == LS_OK)
+        status = fail_errno(error, "close", path);
+    return status;
+}
+
+static ls_status copy_bytes(const ls_file *from, const char *to, uint64_t bytes, ls_error *error)
+{
+    ls_writer writer;
+    unsigned char *piece = NULL;
+    LS_TRY(LS_NEW(piece, WRITER_BUFFER_BYTES, "copy of a file", error));
+    ls_status status = ls_writer_open(&writer, to, error);
+    for (uint64_t done = 0; done < bytes && status == LS_OK;) {
+        uint64_t left = bytes - done;
+        size_t count = left < WRITER_BUFFER_BYTES ? (size_t)left : WRITER_BUFFER_BYTES;
+        status = ls_file_read_at(from, piece, count, done, error);
+        if (status == LS_OK) status = ls_writer_write(&writer, piece, count, error);
+        done += count;
+    }
+    if (status == LS_OK) status = ls_writer_finish(&writer, error);
+    ls_writer_abandon(&writer);
+    ls_free(piece);
     return status;
 }
 
 ls_status ls_file_copy(const char *from, const char *to, ls_error *error)
 {
-    char *bytes = NULL;
-    size_t count = 0;
-    LS_TRY(ls_file_read(&bytes, &count, from, (size_t)1 << 30, error));
-    ls_status status = ls_file_write(to, bytes, count, error);
-    ls_free(bytes);
+    ls_file file;
+    LS_TRY(ls_file_open(&file, from, error));
+    ls_status status = copy_bytes(&file, to, file.bytes, error);
+    ls_file_close(&file);
+    return status;
+}
+
+ls_status ls_file_copy_start(const char *from, const char *to, uint64_t bytes, ls_error *error)
+{
+    ls_file file;
+    LS_TRY(ls_file_open(&file, from, error));
+    ls_status status = copy_bytes(&file, to, bytes, error);
+    ls_file_close(&file);
     return status;
 }
 

@@ -54,6 +54,9 @@ ls_status ls_file_write(const char *path, const void *bytes, size_t count,
 ls_status ls_file_append(const char *path, const void *bytes, size_t count,
                          ls_error *error) LS_MUST_CHECK;
 ls_status ls_file_copy(const char *from, const char *to, ls_error *error) LS_MUST_CHECK;
+/* Its first `bytes` bytes. */
+ls_status ls_file_copy_start(const char *from, const char *to, uint64_t bytes,
+                             ls_error *error) LS_MUST_CHECK;
 
 /* mkdir -p. */
 ls_status ls_folder_make(const char *path, ls_error *error) LS_MUST_CHECK;

@@ -9,6 +9,13 @@ enum { NAME_BYTES = 64 };
 
 static const char source[] = "command line";
 
+bool ls_command_takes(const ls_command *command, const ls_setting *setting)
+{
+    for (const char *const *name = command->left_out; name && *name; name++)
+        if (strcmp(*name, setting->name) == 0) return false;
+    return (setting->commands & command->bit) != 0;
+}
+
 static const ls_setting *find(const char *name)
 {
     for (const ls_setting *setting = ls_settings(); setting->name; setting++)
@@ -29,13 +36,14 @@ static void read_name(char name[NAME_BYTES], const char *word)
 /* Two commands share most settings, so that most of these are a line copied from another one. */
 static ls_status fail_foreign(const ls_command *command, const ls_setting *setting, ls_error *error)
 {
-    static const ls_command *const all[] = {&ls_command_train,    &ls_command_evaluate,
-                                            &ls_command_predict,  &ls_command_inspect,
-                                            &ls_command_tokenize, &ls_command_plan};
+    static const ls_command *const all[] = {
+        &ls_command_train,   &ls_command_evaluate, &ls_command_predict,
+        &ls_command_inspect, &ls_command_tokenize, &ls_command_plan,
+        &ls_command_verify,  &ls_command_audit,    &ls_command_compare};
     char list[100] = "";
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         size_t used = strlen(list);
-        if (setting->commands & all[i]->bit)
+        if (ls_command_takes(all[i], setting))
             snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", all[i]->name);
     }
     return ls_complain(error, LS_USAGE, "%s has no --%s, only these have: %s", command->name,
@@ -63,7 +71,7 @@ static ls_status read_setting(ls_invocation *invocation, const ls_command *comma
                  command->name);
         return status;
     }
-    if (!(setting->commands & command->bit)) return fail_foreign(command, setting, error);
+    if (!ls_command_takes(command, setting)) return fail_foreign(command, setting, error);
     if (!value && setting->kind == LS_SETTING_FLAG) value = "true";
     if (!value && *next && strncmp(*next, "--", 2) != 0) {
         value = *next;
@@ -71,6 +79,16 @@ static ls_status read_setting(ls_invocation *invocation, const ls_command *comma
     }
     if (!value) return ls_complain(error, LS_USAGE, "--%s needs a value: %s", name, setting->help);
     return set(invocation, name, value, error);
+}
+
+/* The first of the command's paths that has no value yet. */
+static const char *next_path(const ls_invocation *invocation, const ls_command *command)
+{
+    char buffer[64];
+    for (size_t i = 0; i < sizeof command->paths / sizeof *command->paths; i++)
+        if (command->paths[i] && !ls_options_get(&invocation->options, command->paths[i], buffer))
+            return command->paths[i];
+    return NULL;
 }
 
 /* Checked at once, so that what is wrong with the file is said before what is missing beside it. */
@@ -112,8 +130,8 @@ static ls_status read_word(ls_invocation *invocation, const ls_command *command,
     }
     if (strncmp(word, "--", 2) != 0) {
         if (word[0] != '-' && command->is_config) return open_deepspeed(invocation, word, error);
-        if (word[0] != '-' && command->takes_path && !invocation->options.model)
-            return set(invocation, "model", word, error);
+        const char *free_path = word[0] != '-' ? next_path(invocation, command) : NULL;
+        if (free_path) return set(invocation, free_path, word, error);
         return ls_complain(error, LS_USAGE, "%s: '%s' is not expected; for example: %s",
                            command->name, word, command->example);
     }

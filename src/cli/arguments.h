@@ -11,4 +11,7 @@
 ls_status ls_arguments_parse(ls_invocation *invocation, const ls_command *command, int count,
                              char **words, ls_error *error);
 
+/* This command has this setting. */
+bool ls_command_takes(const ls_command *command, const ls_setting *setting);
+
 #endif

@@ -26,7 +26,8 @@ typedef struct ls_command {
     const char *example; /* a whole command line */
     const char *details; /* paragraphs for --help, parted by line ends */
     const char *needed[4];
-    bool takes_path; /* an argument without flag is --model */
+    const char *const *left_out; /* settings of its bits that it does not take, then NULL */
+    const char *paths[2]; /* the settings that arguments without a flag give, in their order */
     bool can_be_quiet;
     bool takes_deepspeed; /* --deepspeed FILE */
     bool is_config;       /* an argument without flag is the file of --deepspeed; --json */
@@ -39,6 +40,7 @@ typedef struct ls_command {
 /* Each in its own file. */
 extern const ls_command ls_command_train, ls_command_evaluate, ls_command_predict,
     ls_command_inspect, ls_command_tokenize, ls_command_plan, ls_command_bench_step,
-    ls_command_bench_gemm, ls_command_config, ls_command_launch, ls_command_launch_rank;
+    ls_command_bench_gemm, ls_command_compare, ls_command_config, ls_command_launch,
+    ls_command_launch_rank, ls_command_verify, ls_command_audit;
 
 #endif

@@ -14,6 +14,8 @@ int ls_exit_status(ls_status status)
         return LS_EXIT_USAGE;
     case LS_NOT_FINITE:
         return LS_EXIT_NOT_FINITE;
+    case LS_DIFFERENT:
+        return LS_EXIT_DIFFERENT;
     case LS_INTERRUPTED:
         return LS_EXIT_STOPPED;
     case LS_INVALID:

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cli/arguments.h"
 #include "cli/columns.h"
 
 enum { COLUMNS = 80, HELP_COLUMN = 28, LINE_BYTES = 512 };
@@ -10,9 +11,15 @@ enum { COLUMNS = 80, HELP_COLUMN = 28, LINE_BYTES = 512 };
 static const struct group {
     const char *first, *title;
 } groups[] = {
-    {"model", "Files"},         {"text-column", "Rows"}, {"epochs", "Length and sizes"},
-    {"optimizer", "Optimizer"}, {"strategy", "Devices"}, {"tensorboard", "Monitoring"},
+    {"model", "Files"},
+    {"text-column", "Rows"},
+    {"epochs", "Length and sizes"},
+    {"optimizer", "Optimizer"},
+    {"on-nan", "Safety"},
+    {"strategy", "Devices"},
+    {"tensorboard", "Monitoring"},
     {"print", "Plan"},
+    {"strategies", "Comparison"},
 };
 
 /* Words of `text`, from column `column` on, in lines that start at `indent`; ends the line. */
@@ -64,9 +71,14 @@ static const char *placeholder(const ls_setting *setting)
         break;
     }
     if (strcmp(setting->name, "profile-steps") == 0) return " FIRST:LAST";
+    if (strcmp(setting->name, "strategies") == 0 || strcmp(setting->name, "seeds") == 0 ||
+        strcmp(setting->name, "batch-sizes") == 0)
+        return " LIST";
     if (*setting->fallback) return " NAME";
     if (ends_with(setting->name, "column")) return " COLUMN";
-    static const char *const folders[] = {"model", "output", "tensorboard", "csv"};
+    if (strcmp(setting->name, "keep-best") == 0) return " METRIC";
+    static const char *const folders[] = {"model", "output", "tensorboard",
+                                          "csv",   "other",  "resume"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         if (strcmp(setting->name, folders[i]) == 0) return " FOLDER";
     return " FILE";
@@ -108,7 +120,7 @@ static void print_settings(FILE *stream, const ls_command *command)
     for (const ls_setting *setting = ls_settings(); setting->name; setting++) {
         for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
             if (strcmp(groups[i].first, setting->name) == 0) title = groups[i].title;
-        if (!(setting->commands & command->bit)) continue;
+        if (!ls_command_takes(command, setting)) continue;
         if (title) fprintf(stream, "\n%s:\n", title);
         title = NULL;
         print_setting(stream, command, setting);
@@ -161,10 +173,12 @@ void ls_help_print_all(FILE *stream, const ls_command *const *commands, size_t c
     fputs("\n  lockstep COMMAND --help   the flags of a command\n"
           "  lockstep --version        the version\n\n",
           stream);
-    print_wrapped(stream,
-                  "Exit status: 0 done; 1 bad input or a failed run; 2 a wrong command line or "
-                  "something that is not supported; 4 a process or host was lost; 5 stopped at a "
-                  "loss or gradient that is not "
-                  "finite; 75 stopped by a signal, with the model written.",
-                  0, 0);
+    print_wrapped(
+        stream,
+        "Exit status: 0 done; 1 bad input or a failed run; 2 a wrong command line or "
+        "something that is not supported; 3 some rows of a comparison failed; 4 a process or host "
+        "was lost; 5 stopped at a loss, gradient or weight that is not finite; 6 verify or an "
+        "audit found a difference; 75 stopped by a signal, with the model and a checkpoint "
+        "written.",
+        0, 0);
 }

@@ -78,6 +78,6 @@ const ls_command ls_command_inspect = {
         "Prints name, dtype, shape and size of each tensor, in the order of their names, and "
         "the sums. Reads the headers of the files only.",
     .needed = {"model"},
-    .takes_path = true,
+    .paths = {"model"},
     .run = inspect,
 };

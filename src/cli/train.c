@@ -13,9 +13,14 @@ static void print_summary(const ls_options *options, const ls_train_report *repo
     char planned[LS_FORMAT_BYTES], measured[LS_FORMAT_BYTES], speed[LS_FORMAT_BYTES];
     char exactly[LS_FORMAT_BYTES], count[LS_FORMAT_BYTES];
     double rate = report->seconds > 0 ? (double)tokens / report->seconds : 0;
-    printf("%s %s steps in %.1f s, %s tokens/s\n", report->stopped ? "stopped after" : "trained",
-           ls_format_count(count, report->steps), report->seconds,
-           ls_format_count(speed, (int64_t)rate));
+    printf("%s %s steps", report->stopped ? "stopped after" : "trained",
+           ls_format_count(count, report->steps));
+    if (report->resumed_step)
+        printf(", %s of them now,", ls_format_count(count, report->steps - report->resumed_step));
+    printf(" in %.1f s, %s tokens/s\n", report->seconds, ls_format_count(speed, (int64_t)rate));
+    if (report->skipped_steps)
+        printf("skipped        %s steps whose loss or gradient was not finite\n",
+               ls_format_count(count, report->skipped_steps));
     printf("device memory  planned  %s (%s bytes)\n",
            ls_format_bytes(planned, report->planned_bytes),
            ls_format_count(exactly, report->planned_bytes));
@@ -57,8 +62,10 @@ const ls_command ls_command_train = {
         "Writes a model folder that Transformers loads, with metrics.jsonl (a line a step and "
         "an evaluation), run.json (every setting and where it came from, and what the run came to) "
         "and, with --profile, a trace and a summary of some steps in profile/. An interrupt "
-        "(Ctrl-C) ends the run after its step and writes the model; a second one ends it at "
-        "once.",
+        "(Ctrl-C) ends the run after its step and writes the model and a checkpoint; a second one "
+        "ends it at once. With --save-every and --resume auto the same command line goes on from "
+        "the last checkpoint after any end, to the same bits, on any number of devices and with "
+        "any strategy.",
     .needed = {"model", "train", "output"},
     .can_be_quiet = true,
     .takes_deepspeed = true,

@@ -1,5 +1,7 @@
 #include "data/sampler.h"
 
+#include <xxhash.h>
+
 #include "base/alloc.h"
 #include "base/random.h"
 #include "data/sort.h"
@@ -86,17 +88,26 @@ static uint32_t draw_below(uint64_t seed, int64_t epoch, uint32_t index, uint32_
 }
 
 /* Fisher-Yates (Durstenfeld, CACM 7(7), 1964, algorithm 235). */
-static void shuffle(ls_sampler *sampler, int64_t epoch)
+void ls_sampler_order(uint64_t seed, int64_t epoch, uint32_t count, uint32_t *order)
 {
-    uint32_t *order = sampler->order, count = sampler->options.count;
     for (uint32_t index = 0; index < count; index++)
         order[index] = index;
     for (uint32_t index = count - 1; index > 0; index--) {
-        uint32_t other = draw_below(sampler->options.seed, epoch, index, index + 1);
+        uint32_t other = draw_below(seed, epoch, index, index + 1);
         uint32_t kept = order[index];
         order[index] = order[other];
         order[other] = kept;
     }
+}
+
+uint64_t ls_sample_digest(uint32_t sample)
+{
+    return XXH3_64bits(&sample, sizeof sample);
+}
+
+static void shuffle(ls_sampler *sampler, int64_t epoch)
+{
+    ls_sampler_order(sampler->options.seed, epoch, sampler->options.count, sampler->order);
     sampler->shuffled = epoch;
 }
 

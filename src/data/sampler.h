@@ -45,4 +45,11 @@ int32_t ls_sampler_leaf_size(const ls_sampler *sampler); /* as given */
 void ls_sampler_batch(ls_sampler *sampler, int64_t epoch, int64_t index, uint32_t *out,
                       int32_t *count);
 
+/* What a sample adds to the digest of a step (a sum modulo 2^64): XXH3-64 of its id, 4 bytes
+ * little-endian. */
+uint64_t ls_sample_digest(uint32_t sample);
+
+/* The order of an epoch, into `order` [count]: what the batches are cut from. */
+void ls_sampler_order(uint64_t seed, int64_t epoch, uint32_t count, uint32_t *order);
+
 #endif

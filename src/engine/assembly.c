@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "comm/tree.h"
+#include "engine/audit.h"
+#include "engine/state.h"
 #include "ops/registry.h"
 
 static int64_t least(int64_t a, int64_t b)
@@ -166,6 +168,7 @@ static ls_status build_training(ls_assembly *assembly, const ls_assembly_options
     if (recompute.what != LS_RECOMPUTE_NONE) LS_TRY(ls_recompute(program, &recompute, error));
     LS_TRY(ls_adamw(program, &assembly->model.inputs, &options->optimizer, &assembly->norm, error));
     LS_TRY(spread(assembly, options, sizes.open, error));
+    ls_gradient_norm_watch_loss(program, assembly->model.results.loss);
     return offload(assembly, options, error);
 }
 
@@ -247,6 +250,12 @@ ls_status ls_assembly_make(ls_assembly *assembly, const ls_assembly_options *opt
                        "a step of %lld samples of up to %lld tokens is more than Lockstep can "
                        "count: lower --batch-size or --max-length",
                        (long long)together, (long long)options->longest_row);
+    if (options->audit && assembly->shard.parameters)
+        return ls_fail(
+            error, LS_USAGE,
+            "--audit-every: with --strategy %s no two ranks hold the same parameters, and "
+            "none can compute a pass alone: there is nothing to compare",
+            options->strategy);
     LS_TRY(check_leaves(options, error));
     LS_TRY(check_pass(assembly, options, error));
     find_limits(assembly, options);
@@ -262,6 +271,10 @@ ls_status ls_assembly_make(ls_assembly *assembly, const ls_assembly_options *opt
     LS_TRY_GOTO(status, ls_plan_make(&assembly->plan, assembly->program, &capacity, error), fail);
     assembly->plan.bytes[LS_PLAN_SCRATCH] =
         device->operations->scratch_bytes(device, &assembly->limits);
+    if (options->training && options->audit)
+        assembly->plan.bytes[LS_PLAN_AUDIT] = ls_audit_bytes(assembly);
+    if (options->training && options->snapshot)
+        assembly->plan.bytes[LS_PLAN_SNAPSHOT] = ls_state_snapshot_bytes(assembly);
     return LS_OK;
 fail:
     ls_assembly_deinit(assembly);

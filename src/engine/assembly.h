@@ -24,6 +24,8 @@ typedef struct ls_assembly_options {
     ls_offload_options offload;     /* of what an update changes; zero: nothing */
     int64_t samples_per_pass;       /* at most this many samples in a pass */
     int64_t longest_row;            /* tokens */
+    bool audit;                     /* training: some passes are computed again */
+    bool snapshot;                  /* training: checkpoints are written beside training */
 } ls_assembly_options;
 
 typedef struct ls_assembly {

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/fail_point.h"
 #include "base/queue.h"
 #include "engine/collectives.h"
 #include "engine/pieces.h"
@@ -55,6 +56,7 @@ static ls_status sum_bucket(ls_exchange *x, const ls_op_call *call, const ls_buc
     double begin = ls_seconds();
     int64_t before = ls_collectives_elements(x->collectives);
     LS_TRY(ls_collectives_sum(x->collectives, step, &pieces, error));
+    (void)ls_fail_point("exchange");
     record(x, call, "sum bucket", begin, ls_collectives_waited(x->collectives),
            ls_collectives_elements(x->collectives) - before);
     return call->op->attributes.owned ? LS_OK : gather(x, call, "gather bucket", &pieces, error);

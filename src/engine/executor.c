@@ -28,7 +28,9 @@ struct ls_executor {
     ls_extents extents;      /* of the run that goes on; the calls point here */
     ls_op_measure *measures; /* NULL: nothing is measured */
     ls_track *track;         /* NULL: nothing is recorded */
-    int32_t backward_begin;  /* first backward op, op_count if there is none */
+    ls_op_observer observer; /* NULL: nobody looks */
+    void *observer_context;
+    int32_t backward_begin; /* first backward op, op_count if there is none */
     ls_run_times times;
 };
 
@@ -306,6 +308,17 @@ void ls_executor_measure(ls_executor *executor, ls_op_measure *measures)
     executor->measures = measures;
 }
 
+void ls_executor_observe(ls_executor *executor, ls_op_observer observer, void *context)
+{
+    executor->observer = observer;
+    executor->observer_context = context;
+}
+
+int ls_executor_rank(const ls_executor *executor)
+{
+    return executor->rank;
+}
+
 static void poison(const ls_executor *executor, unsigned char *to, int64_t bytes)
 {
     unsigned char piece[4096];
@@ -398,6 +411,11 @@ static void run_op(ls_executor *executor, int32_t index)
         run_copy(executor, prepared);
     else
         run_exchange(executor, index);
+    if (executor->observer) {
+        executor->device->operations->wait(executor->device);
+        if (!executor->observer(executor->observer_context, &prepared->call))
+            executor->observer = NULL;
+    }
     if (executor->poison) poison_ended(executor, index);
 }
 

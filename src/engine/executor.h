@@ -31,6 +31,7 @@ ls_status ls_executor_new(ls_executor **out, const ls_executor_options *options,
 void ls_executor_free(ls_executor *executor); /* NULL is allowed */
 
 ls_device *ls_executor_device(const ls_executor *executor);
+int ls_executor_rank(const ls_executor *executor);
 
 /* Device address of a value, NULL if it has none: of a shard, that of the first element that the
  * rank owns. */
@@ -70,6 +71,10 @@ typedef struct ls_op_measure {
 /* From now on add to measures[op] each time op `op` of the program runs; NULL stops it. The queue
  * is waited for after each op, so that a time is the op's own. */
 void ls_executor_measure(ls_executor *executor, ls_op_measure *measures);
+
+/* Called with each op of a run after it is done, until it says false; NULL stops it. */
+typedef bool (*ls_op_observer)(void *context, const ls_op_call *call);
+void ls_executor_observe(ls_executor *executor, ls_op_observer observer, void *context);
 
 /* From now on a span on `track` for each op that runs, waited for as above; NULL stops it. */
 void ls_executor_trace(ls_executor *executor, ls_track *track);

@@ -46,6 +46,10 @@ void ls_output_unmake(const char *path, size_t made);
 /* Remove what a run has written, but for the file named `kept` (NULL: all of it). */
 ls_status ls_output_clear(const char *path, const char *kept, ls_error *error);
 
+/* config.json and the tokenizer's files. */
+ls_status ls_output_write_files(const char *path, const ls_model_folder *from,
+                                const ls_labels *labels, int64_t max_length,
+                                ls_error *error) LS_MUST_CHECK;
 /* config.json, the tokenizer's files and, last, model.safetensors: what Transformers loads; none of
  * them if one fails. */
 ls_status ls_output_write_model(const char *path, const ls_model_folder *from,

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/files.h"
+#include "engine/checkpoint_folder.h"
 #include "engine/model_folder.h"
 #include "formats/json.h"
 
@@ -89,8 +90,9 @@ static ls_status look_through(const char *path, char *foreign, bool *empty, bool
         const char *name = entry->d_name;
         if (is_self_or_parent(name)) continue;
         *empty = false;
-        *former |= strcmp(name, "run.json") == 0;
-        bool own = strcmp(name, profile_folder) == 0 && has_profile(folder);
+        *former |= strcmp(name, "run.json") == 0 || ls_checkpoint_is_one(name);
+        bool own = ls_checkpoint_is_one(name) ||
+                   (strcmp(name, profile_folder) == 0 && has_profile(folder));
         if (!own && !is_written_by_a_run(name)) snprintf(foreign, 256, "%s", name);
     }
     closedir(folder);
@@ -183,6 +185,18 @@ void ls_output_unmake(const char *path, size_t made)
     ls_free(folder);
 }
 
+/* One of the output folder's checkpoints, which a run may remove. */
+static bool is_inside(const char *path, const char *folder)
+{
+    struct stat parent, outer;
+    char *above = NULL;
+    if (ls_path_join(&above, path, "..", NULL) != LS_OK) return false;
+    bool inside = stat(above, &parent) == 0 && stat(folder, &outer) == 0 &&
+                  parent.st_dev == outer.st_dev && parent.st_ino == outer.st_ino;
+    ls_free(above);
+    return inside;
+}
+
 static bool is_same_folder(const char *one, const char *two)
 {
     struct stat first, second;
@@ -201,6 +215,11 @@ ls_status ls_output_check(const char *path, const char *model, size_t *made, ls_
                        "--output another folder",
                        path);
     LS_TRY(look_through(path, foreign, &empty, &former, error));
+    if (former && is_inside(model, path))
+        return ls_fail(error, LS_USAGE,
+                       "%s: lies in the --output folder, whose checkpoints a run removes: give "
+                       "--output another folder",
+                       model);
     if (!*foreign) LS_TRY(look_through_profile(path, foreign, error));
     if (!empty && (!former || *foreign))
         return ls_fail(error, LS_INVALID,
@@ -283,16 +302,22 @@ static ls_status write_weights(const char *path, const ls_tensor_reader *reader,
     return status;
 }
 
+ls_status ls_output_write_files(const char *path, const ls_model_folder *from,
+                                const ls_labels *labels, int64_t max_length, ls_error *error)
+{
+    LS_TRY(write_config(path, from, labels, error));
+    for (int i = 0; i < TOKENIZER_FILES; i++)
+        LS_TRY(copy_if_there(path, from->path, tokenizer_files[i], error));
+    return write_tokenizer_config(path, from, max_length, error);
+}
+
 ls_status ls_output_write_model(const char *path, const ls_model_folder *from,
                                 const ls_labels *labels, int64_t max_length,
                                 const ls_tensor_reader *reader, const ls_assembly *assembly,
                                 ls_error *error)
 {
     ls_status status;
-    LS_TRY_GOTO(status, write_config(path, from, labels, error), fail);
-    for (int i = 0; i < TOKENIZER_FILES; i++)
-        LS_TRY_GOTO(status, copy_if_there(path, from->path, tokenizer_files[i], error), fail);
-    LS_TRY_GOTO(status, write_tokenizer_config(path, from, max_length, error), fail);
+    LS_TRY_GOTO(status, ls_output_write_files(path, from, labels, max_length, error), fail);
     LS_TRY_GOTO(status, write_weights(path, reader, assembly, error), fail);
     return LS_OK;
 fail:

@@ -121,7 +121,7 @@ static ls_status check_finite(const ls_weights *weights, const ls_safetensors_te
 {
     for (int64_t i = 0; i < count; i++)
         if (!__builtin_isfinite(piece[i]))
-            return ls_fail(error, LS_INVALID,
+            return ls_fail(error, LS_NOT_FINITE,
                            "%s: tensor %s, element %lld is not a finite number: the file is "
                            "damaged or its training diverged",
                            ls_weights_file(weights, tensor), tensor->name, (long long)(first + i));

@@ -33,9 +33,10 @@ typedef struct ls_tensor_reader {
 } ls_tensor_reader;
 
 /* Read every parameter under any of the names it has had (with or without the body's prefix, old
- * gamma and beta), as fp32. A missing body tensor, a wrong shape and a value that is not finite are
- * LS_INVALID, a dtype that is no float LS_UNSUPPORTED; all name the tensor. What a new head needs
- * is drawn from `seed`. Of parameters that are divided among ranks, each one reads what it owns. */
+ * gamma and beta), as fp32. A missing body tensor and a wrong shape are
+ * LS_INVALID, a value that is not finite LS_NOT_FINITE, a dtype that is no float LS_UNSUPPORTED;
+ * all name the tensor. What a new head needs is drawn from `seed`. Of parameters that are divided
+ * among ranks, each one reads what it owns. */
 ls_status ls_parameters_load(ls_executor *executor, const ls_assembly *assembly,
                              const ls_weights *weights, uint64_t seed, ls_parameters_notes *notes,
                              ls_error *error) LS_MUST_CHECK;

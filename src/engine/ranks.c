@@ -11,6 +11,7 @@ struct ls_ranks {
     ls_rank_group *group;
     ls_trainer **trainers;
     ls_evaluator **evaluators;
+    ls_executor **executors; /* of the trainers */
     /* What the ranks are working on: */
     const ls_weights *weights;
     uint64_t seed;
@@ -18,6 +19,10 @@ struct ls_ranks {
     int64_t step;
     const ls_batch *batch;
     ls_step_result *results; /* [count] */
+    ls_audit **sides;        /* [count] of an audit */
+    int64_t audits;          /* so far */
+    ls_finding *findings;    /* [count] */
+    char finding[LS_FINDING_BYTES];
 };
 
 static ls_status new_rank(ls_ranks *ranks, const ls_ranks_options *options, int rank,
@@ -28,6 +33,7 @@ static ls_status new_rank(ls_ranks *ranks, const ls_ranks_options *options, int 
     trainer.device = options->devices[rank];
     trainer.rank = rank;
     LS_TRY(ls_trainer_new(&ranks->trainers[rank], &trainer, error));
+    ranks->executors[rank] = ls_trainer_executor(ranks->trainers[rank]);
     return ls_evaluator_new(&ranks->evaluators[rank], &options->programs->evaluation,
                             options->devices[rank], rank,
                             ls_trainer_executor(ranks->trainers[rank]), error);
@@ -77,6 +83,9 @@ ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options, ls_error
     ranks->count = options->count;
     LS_TRY_GOTO(status, LS_NEW(ranks->trainers, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->evaluators, options->count, "ranks", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(ranks->executors, options->count, "ranks", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(ranks->sides, options->count, "ranks", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(ranks->findings, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->results, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->notes, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, new_group(ranks, options, error), fail);
@@ -102,6 +111,9 @@ void ls_ranks_free(ls_ranks *ranks)
     ls_free(ranks->evaluators);
     ls_free(ranks->trainers);
     ls_free(ranks->results);
+    ls_free(ranks->executors);
+    ls_free(ranks->sides);
+    ls_free(ranks->findings);
     ls_free(ranks->notes);
     ls_free(ranks);
 }
@@ -176,6 +188,16 @@ bool ls_ranks_are_direct(const ls_ranks *ranks)
     return !offload || ls_offload_is_direct(offload);
 }
 
+ls_state_owners ls_ranks_owners(const ls_ranks *ranks)
+{
+    return (ls_state_owners){&ranks->programs->training, ranks->executors, ranks->count};
+}
+
+ls_rank_group *ls_ranks_group(const ls_ranks *ranks)
+{
+    return ranks->group;
+}
+
 static ls_status load(void *context, int rank, ls_error *error)
 {
     ls_ranks *ranks = context;
@@ -225,16 +247,55 @@ static void sum_up(const ls_ranks *ranks, double begin, double end, ls_step_resu
                                     sum.optimizer / ranks->count};
 }
 
+static ls_status diagnose(void *context, int rank, ls_error *error)
+{
+    ls_ranks *ranks = context;
+    return ls_trainer_diagnose(ranks->trainers[rank], ranks->batch, &ranks->findings[rank], error);
+}
+
+static ls_status find_beginning(ls_ranks *ranks, ls_step_result *result, ls_error *error)
+{
+    result->finding = ranks->finding;
+    LS_TRY(ls_rank_group_run(ranks->group, diagnose, ranks, error));
+    for (int rank = 1; rank < ranks->count; rank++)
+        ls_finding_merge(&ranks->findings[0], &ranks->findings[rank]);
+    ls_finding_print(&ranks->findings[0], ranks->finding);
+    return LS_OK;
+}
+
 ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
                         ls_step_result *result, ls_error *error)
 {
     double begin = ls_seconds();
     ranks->step = number;
     ranks->batch = batch;
-    ls_status status = ls_rank_group_run(ranks->group, step, ranks, error);
+    LS_TRY(ls_rank_group_run(ranks->group, step, ranks, error));
     *result = ranks->results[0];
+    for (int rank = 1; rank < ranks->count; rank++)
+        result->samples_digest += ranks->results[rank].samples_digest;
     sum_up(ranks, begin, ls_seconds(), result);
-    return status;
+    return result->finite ? LS_OK : find_beginning(ranks, result, error);
+}
+
+static ls_status hash_state(void *context, int rank, ls_error *error)
+{
+    ls_ranks *ranks = context;
+    return ls_audit_hash_state(ls_trainer_audit(ranks->trainers[rank]), error);
+}
+
+/* The ranks take turns to be checked. */
+ls_status ls_ranks_step_audited(ls_ranks *ranks, int64_t number, const ls_batch *batch,
+                                ls_step_result *result, ls_error *error)
+{
+    int audited = (int)(ranks->audits++ % ranks->count), checker = (audited + 1) % ranks->count;
+    LS_TRY(ls_rank_group_run(ranks->group, hash_state, ranks, error));
+    for (int rank = 0; rank < ranks->count; rank++) {
+        ranks->sides[rank] = ls_trainer_audit(ranks->trainers[rank]);
+        ls_trainer_audit_next(ranks->trainers[rank], audited);
+    }
+    LS_TRY(ls_audit_compare_state(ranks->sides, ranks->count, number, error));
+    LS_TRY(ls_ranks_step(ranks, number, batch, result, error));
+    return ls_audit_compare_pass(ranks->sides, audited, checker, number, error);
 }
 
 void ls_ranks_trace(ls_ranks *ranks, ls_trace *trace)

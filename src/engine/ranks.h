@@ -6,6 +6,8 @@
 #include "engine/evaluator.h"
 #include "engine/memory.h"
 #include "engine/parameters.h"
+#include "engine/rank_group.h"
+#include "engine/state.h"
 #include "engine/trainer.h"
 
 typedef struct ls_ranks ls_ranks;
@@ -38,6 +40,10 @@ int64_t ls_ranks_offloaded(const ls_ranks *ranks, ls_plan_arena arena);
 /* Whether what lies in files passes by the page cache; true where nothing does. */
 bool ls_ranks_are_direct(const ls_ranks *ranks);
 
+/* The executors of all ranks, for saving. Valid as long as `ranks`. */
+ls_state_owners ls_ranks_owners(const ls_ranks *ranks);
+ls_rank_group *ls_ranks_group(const ls_ranks *ranks);
+
 /* As ls_parameters_load, on every rank; `notes` of rank 0. */
 ls_status ls_ranks_load(ls_ranks *ranks, const ls_weights *weights, uint64_t seed,
                         ls_parameters_notes *notes, ls_error *error) LS_MUST_CHECK;
@@ -48,6 +54,9 @@ ls_status ls_ranks_step(ls_ranks *ranks, int64_t step, const ls_batch *batch,
                         ls_step_result *result, ls_error *error) LS_MUST_CHECK;
 /* Record every rank's threads from now on, on tracks of `trace`; NULL stops it. */
 void ls_ranks_trace(ls_ranks *ranks, ls_trace *trace);
+/* The same with an audit, see audit.h: LS_DIFFERENT. */
+ls_status ls_ranks_step_audited(ls_ranks *ranks, int64_t step, const ls_batch *batch,
+                                ls_step_result *result, ls_error *error) LS_MUST_CHECK;
 /* Elements that all ranks have read from one another so far. */
 int64_t ls_ranks_elements(const ls_ranks *ranks);
 

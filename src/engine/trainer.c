@@ -2,8 +2,11 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/fail_point.h"
 #include "base/scalar_math.h"
+#include "data/sampler.h"
 #include "engine/exchange.h"
+#include "engine/faults.h"
 #include "engine/feeder.h"
 
 struct ls_trainer {
@@ -14,6 +17,10 @@ struct ls_trainer {
     float *loss_slots;     /* of the step's loss; the first one is the sum */
     double update_flops;
     ls_trainer_tracks tracks;
+    ls_audit *audit;    /* NULL: none */
+    int audited;        /* rank whose passes are computed again in this step, -1: none */
+    int64_t skipped;    /* steps so far that updated nothing */
+    ls_pass_look *look; /* of a diagnosis that goes on */
 };
 
 ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls_error *error)
@@ -23,6 +30,8 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls
     const ls_assembly *assembly = options->assembly;
     LS_TRY(LS_NEW(trainer, 1, "trainer", error));
     trainer->options = *options;
+    trainer->skipped = options->skipped;
+    trainer->audited = -1;
     ls_executor_options executor = {.program = assembly->program,
                                     .plan = &assembly->plan,
                                     .device = options->device,
@@ -36,6 +45,9 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls
     LS_TRY_GOTO(status, LS_NEW(trainer->loss_slots, loss->shape[0].constant, "loss", error), fail);
     static const ls_extents fixed = {{1}};
     trainer->update_flops = ls_executor_flops(trainer->executor, LS_RUN_UPDATE, &fixed);
+    if (options->audit)
+        LS_TRY_GOTO(status, ls_audit_new(&trainer->audit, assembly, trainer->executor, error),
+                    fail);
     *out = trainer;
     return LS_OK;
 fail:
@@ -47,6 +59,7 @@ void ls_trainer_free(ls_trainer *trainer)
 {
     if (!trainer) return;
     ls_exchange_free(trainer->exchange);
+    ls_audit_free(trainer->audit);
     ls_feeder_free(trainer->feeder);
     ls_executor_free(trainer->executor);
     ls_free(trainer->loss_slots);
@@ -99,7 +112,7 @@ static void write_step_inputs(ls_trainer *trainer, int64_t step, int32_t samples
     const ls_trainer_options *options = &trainer->options;
     const ls_inputs *inputs = &options->assembly->model.inputs;
     uint32_t key[2] = {(uint32_t)options->seed ^ (uint32_t)(options->seed >> 32), (uint32_t)step};
-    double count = (double)step;
+    double count = (double)(step - trainer->skipped); /* the optimizer's own steps */
     ls_executor_write(trainer->executor, inputs->random_key, key, &fixed);
     write_scalar(trainer, inputs->loss_scale, 1.0 / samples);
     write_scalar(trainer, inputs->learning_rate, rate);
@@ -150,6 +163,36 @@ static ls_status finish_exchanges(ls_trainer *trainer, double *border, ls_step_r
     return status;
 }
 
+ls_audit *ls_trainer_audit(ls_trainer *trainer)
+{
+    return trainer->audit;
+}
+
+void ls_trainer_audit_next(ls_trainer *trainer, int rank)
+{
+    trainer->audited = trainer->options.assembly->shard.gradients ? -1 : rank;
+}
+
+/* Between the passes and the exchange, which changes the gradients: hash, or compute again. */
+static void audit_passes(ls_trainer *trainer, const ls_batch *batch)
+{
+    const ls_trainer_options *options = &trainer->options;
+    int audited = trainer->audited, checker = (audited + 1) % options->assembly->ranks;
+    if (options->rank == audited) ls_audit_hash_pass(trainer->audit, trainer->executor);
+    if (options->rank == checker)
+        ls_audit_repeat(trainer->audit, trainer->executor, batch, options->leaf_size, audited);
+    trainer->audited = -1;
+}
+
+/* What is known of a pass before it runs. */
+static void note_samples(ls_trainer *trainer, const ls_batch *batch, int32_t begin, int32_t end,
+                         ls_step_result *result)
+{
+    if (trainer->look) ls_pass_look_at(trainer->look, trainer->executor, batch, begin, end);
+    for (int32_t sample = begin; sample < end; sample++)
+        result->samples_digest += ls_sample_digest(batch->sample_ids[sample]);
+}
+
 /* The rank's samples, pass by pass; the exchanges start in the last one, those of passes of all
  * ranks in each. A rank without leaves (of a short batch) adds nothing, but takes part in all that
  * is done together. */
@@ -160,23 +203,28 @@ static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, double *
     double feeding = *border;
     int32_t passes =
         ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size, trainer->options.rank);
-    if (passes == 0) {
-        close_part(border, &result->times.data);
-        run_ops(trainer, LS_RUN_EXCHANGE, &fixed, border, result);
-    }
+    bool alone = passes == 0 || trainer->audited >= 0; /* the exchanges */
     for (int32_t pass = 0; pass < passes; pass++) {
         int32_t begin, end;
-        unsigned segments = pass + 1 == passes ? LS_RUN_PASS | LS_RUN_EXCHANGE : LS_RUN_PASS;
+        bool last = pass + 1 == passes && !alone;
+        unsigned segments = last ? LS_RUN_PASS | LS_RUN_EXCHANGE : LS_RUN_PASS;
         ls_extents extents = fixed;
         ls_feeder_share(trainer->feeder, batch, pass, &begin, &end);
         if (begin < end)
             extents = ls_feeder_pass(trainer->feeder, batch, begin, end);
         else
             segments |= LS_RUN_COLLECTIVES;
+        note_samples(trainer, batch, begin, end, result);
         close_part(border, &result->times.data);
         add_span(trainer->tracks.copies, "write inputs", feeding, *border);
         run_ops(trainer, segments, &extents, border, result);
         feeding = *border;
+    }
+    ls_fault_gradient(trainer->executor, trainer->options.assembly);
+    if (trainer->audited >= 0) audit_passes(trainer, batch);
+    if (alone) {
+        close_part(border, &result->times.data);
+        run_ops(trainer, LS_RUN_EXCHANGE, &fixed, border, result);
     }
     return finish_exchanges(trainer, border, result, error);
 }
@@ -193,11 +241,14 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
     static const ls_extents fixed = {{1}};
     const ls_assembly *assembly = trainer->options.assembly;
     double border = ls_seconds();
+    LS_TRY(ls_fault_weights(trainer->executor, assembly, "weights", error));
+    (void)ls_fail_point("step");
     *result = (ls_step_result){.begin = border, .flops = trainer->update_flops};
     result->learning_rate = ls_schedule_rate(&trainer->options.schedule, step - 1);
     write_step_inputs(trainer, step, batch->samples, result->learning_rate);
     LS_TRY(run_passes(trainer, batch, &border, result, error));
     LS_TRY(ls_executor_check(trainer->executor, error)); /* before others get to see what it made */
+    (void)ls_fail_point("update");
     ls_executor_run(trainer->executor, LS_RUN_UPDATE, &fixed);
     ls_run_times run = ls_executor_times(trainer->executor);
     close_part(&border, &result->times.optimizer);
@@ -210,9 +261,24 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
     result->gradient_norm = without_sign((double)read_scalar(trainer, assembly->norm.norm));
     close_part(&border, &result->times.optimizer);
     result->end = border;
-    if (__builtin_isfinite(result->loss) && __builtin_isfinite(result->gradient_norm)) return LS_OK;
-    return ls_fail(error, LS_NOT_FINITE,
-                   "step %lld: loss %g, gradient norm %g: the run has diverged; nothing was "
-                   "updated in this step. Try a lower --learning-rate or more --warmup-steps",
-                   (long long)step, result->loss, result->gradient_norm);
+    result->finite = __builtin_isfinite(result->loss) && __builtin_isfinite(result->gradient_norm);
+    trainer->skipped += !result->finite;
+    return LS_OK;
+}
+
+ls_status ls_trainer_diagnose(ls_trainer *trainer, const ls_batch *batch, ls_finding *finding,
+                              ls_error *error)
+{
+    const ls_assembly *assembly = trainer->options.assembly;
+    ls_pass_look look = {.finding = finding, .program = assembly->program};
+    ls_step_result again = {0};
+    double border = ls_seconds();
+    LS_TRY(ls_diagnose_state(finding, assembly, trainer->executor, error));
+    look.device = ls_executor_device(trainer->executor);
+    trainer->look = &look;
+    trainer->audited = -1;
+    ls_status status = run_passes(trainer, batch, &border, &again, error);
+    trainer->look = NULL;
+    ls_executor_observe(trainer->executor, NULL, NULL);
+    return status;
 }

@@ -5,6 +5,8 @@
 #include "comm/comm.h"
 #include "data/batch.h"
 #include "engine/assembly.h"
+#include "engine/audit.h"
+#include "engine/diagnosis.h"
 #include "engine/executor.h"
 #include "optimizers/schedule.h"
 
@@ -13,8 +15,10 @@ typedef struct ls_trainer ls_trainer;
 typedef struct ls_trainer_options {
     const ls_assembly *assembly; /* borrowed, like the device */
     ls_device *device;
-    int rank;    /* of those that the assembly was made for */
-    bool poison; /* see ls_executor_options */
+    int rank;        /* of those that the assembly was made for */
+    bool poison;     /* see ls_executor_options */
+    bool audit;      /* passes may be computed again: takes the plan's LS_PLAN_AUDIT bytes */
+    int64_t skipped; /* steps before the first one here that updated nothing */
     int64_t leaf_size;
     uint64_t seed;
     ls_schedule schedule;
@@ -54,12 +58,30 @@ typedef struct ls_step_result {
     ls_step_times times; /* of this rank, from begin to end */
     double begin, end;   /* ls_seconds */
     double flops;        /* of this rank's ops */
+    /* Loss and norm are finite. If not, nothing was updated: all ranks see the same sums, so that
+     * they all say the same. The step then counts, but not as one of the optimizer's. */
+    bool finite;
+    /* Sum modulo 2^64 of ls_sample_digest over the samples that the rank's passes ran, of
+     * ls_ranks_step over all ranks: the same for the same samples, however they are spread. */
+    uint64_t samples_digest;
+    const char *finding; /* of ls_ranks_step: where it began, "" if that is not known */
 } ls_step_result;
 
 /* Step number `step` (from 1) on the rank's leaves of `batch`; with several ranks a collective
- * call. LS_NOT_FINITE if loss or gradient norm is not finite: nothing was updated then. Allocates
- * nothing. */
+ * call. Allocates nothing. */
 ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *batch,
                           ls_step_result *result, ls_error *error) LS_MUST_CHECK;
+
+/* Of a trainer with `audit`: its side of the audits. */
+ls_audit *ls_trainer_audit(ls_trainer *trainer);
+/* In the next step hash the passes of `rank`, and compute them again on the rank after it; where
+ * passes are exchanged one by one (zero2, zero3) that cannot be, and nothing is done. */
+void ls_trainer_audit_next(ls_trainer *trainer, int rank);
+
+/* Where the numbers of the step just done stopped being finite, on this rank's samples. Looks at
+ * parameters and gradients, then computes the step's passes again, with the others, and looks at
+ * each op's results. A collective call. */
+ls_status ls_trainer_diagnose(ls_trainer *trainer, const ls_batch *batch, ls_finding *finding,
+                              ls_error *error) LS_MUST_CHECK;
 
 #endif

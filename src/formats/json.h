@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "base/status.h"
+#include "base/text.h"
 
 /* Arrays and objects inside one another; deeper input is refused before it is parsed. */
 enum { LS_JSON_MAX_DEPTH = 64 };
@@ -33,6 +34,8 @@ void ls_json_free(json_t *value); /* NULL is allowed */
  * json_object_set_new and so on may then be used; their results must be checked. */
 ls_status ls_json_new_object(json_t **out, ls_error *error) LS_MUST_CHECK;
 
+/* As ls_json_write, behind what `text` has. */
+ls_status ls_json_print(const json_t *value, ls_text *text, ls_error *error) LS_MUST_CHECK;
 /* Write a document to a file, two spaces an indent and a final newline, atomically. */
 ls_status ls_json_write(const json_t *value, const char *path, ls_error *error) LS_MUST_CHECK;
 

@@ -76,11 +76,16 @@ static ls_status print_value(ls_text *text, const json_t *value, int depth, ls_e
     return ls_text_append(text, "null", 4, error);
 }
 
+ls_status ls_json_print(const json_t *value, ls_text *text, ls_error *error)
+{
+    LS_TRY(print_value(text, value, 0, error));
+    return ls_text_append(text, "\n", 1, error);
+}
+
 ls_status ls_json_write(const json_t *value, const char *path, ls_error *error)
 {
     ls_text text = {0};
-    ls_status status = print_value(&text, value, 0, error);
-    if (status == LS_OK) status = ls_text_append(&text, "\n", 1, error);
+    ls_status status = ls_json_print(value, &text, error);
     if (status == LS_OK) status = ls_file_write(path, text.data, text.length, error);
     ls_text_deinit(&text);
     return status;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "base/text.h"
 
 enum { LS_SAFETENSORS_MAX_RANK = 8, LS_SAFETENSORS_MAX_HEADER = 100000000 };
 
@@ -123,5 +124,17 @@ void ls_safetensors_writer_free(ls_safetensors_writer *writer); /* unfinished: l
 
 /* Bytes of the whole file that the writer makes, header included: to check for space beforehand. */
 uint64_t ls_safetensors_writer_bytes(const ls_safetensors_writer *writer);
+
+/* The same file for those who write its tensors in any order, in parts, at their places. */
+typedef struct ls_safetensors_layout {
+    ls_text header;   /* what the file begins with */
+    uint64_t *offset; /* [count] of each entry's bytes, from the start of the file */
+    uint64_t bytes;   /* of the file */
+} ls_safetensors_layout;
+/* `path` is for error texts. */
+ls_status ls_safetensors_layout_make(ls_safetensors_layout *layout, const char *path,
+                                     const ls_safetensors_entry *entries, size_t count,
+                                     ls_error *error) LS_MUST_CHECK;
+void ls_safetensors_layout_deinit(ls_safetensors_layout *layout); /* safe on an all-zero one */
 
 #endif

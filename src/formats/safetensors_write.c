@@ -19,6 +19,7 @@ struct ls_safetensors_writer {
     planned_tensor *plan; /* in the file's order */
     size_t count, current;
     uint64_t written; /* bytes of the current tensor */
+    ls_text header;   /* length and JSON, until it is written */
     uint64_t file_bytes;
 };
 
@@ -80,7 +81,7 @@ static ls_status print_header(ls_text *header, ls_safetensors_writer *writer, ls
     LS_TRY(ls_text_append(header, "}", 1, error));
     while (header->length % 8)
         LS_TRY(ls_text_append(header, " ", 1, error));
-    writer->file_bytes = 8 + header->length + offset;
+    writer->file_bytes = header->length + offset;
     return LS_OK;
 }
 
@@ -93,11 +94,11 @@ static void pass_empty(ls_safetensors_writer *writer)
     }
 }
 
-static ls_status start_file(ls_safetensors_writer *writer, const char *path,
-                            const ls_safetensors_entry *entries, size_t count, ls_error *error)
+/* Order, offsets and header of the file. */
+static ls_status plan_file(ls_safetensors_writer *writer, const char *path,
+                           const ls_safetensors_entry *entries, size_t count, ls_error *error)
 {
-    ls_text header = {0};
-    ls_status status = LS_OK;
+    unsigned char length[8] = {0};
     LS_TRY(LS_NEW(writer->plan, count, "safetensors header", error));
     writer->count = count;
     for (size_t i = 0; i < count; i++)
@@ -108,22 +109,25 @@ static ls_status start_file(ls_safetensors_writer *writer, const char *path,
             return ls_fail(error, LS_INTERNAL, "%s: tensor '%.200s' is declared twice", path,
                            writer->plan[i].tensor.name);
     qsort(writer->plan, count, sizeof *writer->plan, compare_planned);
-    LS_TRY_GOTO(status, print_header(&header, writer, error), done);
-    if (header.length > LS_SAFETENSORS_MAX_HEADER) {
-        status = ls_fail(error, LS_INTERNAL, "%s: the header takes %zu bytes, the limit is %d",
-                         path, header.length, LS_SAFETENSORS_MAX_HEADER);
-        goto done;
-    }
-    unsigned char length[8];
+    LS_TRY(ls_text_append(&writer->header, length, sizeof length, error));
+    LS_TRY(print_header(&writer->header, writer, error));
+    uint64_t bytes = writer->header.length - sizeof length;
+    if (bytes > LS_SAFETENSORS_MAX_HEADER)
+        return ls_fail(error, LS_INTERNAL, "%s: the header takes %llu bytes, the limit is %d", path,
+                       (unsigned long long)bytes, LS_SAFETENSORS_MAX_HEADER);
     for (int i = 0; i < 8; i++)
-        length[i] = (unsigned char)((uint64_t)header.length >> 8 * i);
-    LS_TRY_GOTO(status, ls_writer_open(&writer->file, path, error), done);
-    LS_TRY_GOTO(status, ls_writer_write(&writer->file, length, sizeof length, error), done);
-    LS_TRY_GOTO(status, ls_writer_write(&writer->file, header.data, header.length, error), done);
+        writer->header.data[i] = (char)(unsigned char)(bytes >> 8 * i);
+    return LS_OK;
+}
+
+static ls_status start_file(ls_safetensors_writer *writer, const char *path,
+                            const ls_safetensors_entry *entries, size_t count, ls_error *error)
+{
+    LS_TRY(plan_file(writer, path, entries, count, error));
+    LS_TRY(ls_writer_open(&writer->file, path, error));
+    LS_TRY(ls_writer_write(&writer->file, writer->header.data, writer->header.length, error));
     pass_empty(writer);
-done:
-    ls_text_deinit(&header);
-    return status;
+    return LS_OK;
 }
 
 ls_status ls_safetensors_writer_new(ls_safetensors_writer **out, const char *path,
@@ -183,6 +187,36 @@ void ls_safetensors_writer_free(ls_safetensors_writer *writer)
     if (!writer) return;
     ls_writer_abandon(&writer->file);
     ls_arena_deinit(&writer->arena);
+    ls_text_deinit(&writer->header);
     ls_free(writer->plan);
     ls_free(writer);
+}
+
+ls_status ls_safetensors_layout_make(ls_safetensors_layout *layout, const char *path,
+                                     const ls_safetensors_entry *entries, size_t count,
+                                     ls_error *error)
+{
+    ls_safetensors_writer *writer = NULL;
+    ls_status status;
+    *layout = (ls_safetensors_layout){0};
+    LS_TRY(LS_NEW(writer, 1, "safetensors layout", error));
+    writer->file.descriptor = -1;
+    LS_TRY_GOTO(status, plan_file(writer, path, entries, count, error), done);
+    LS_TRY_GOTO(status, LS_NEW(layout->offset, count, "safetensors layout", error), done);
+    for (size_t i = 0; i < count; i++)
+        layout->offset[writer->plan[i].entry] =
+            writer->header.length + writer->plan[i].tensor.offset;
+    layout->header = writer->header;
+    writer->header = (ls_text){0};
+    layout->bytes = writer->file_bytes;
+done:
+    ls_safetensors_writer_free(writer);
+    return status;
+}
+
+void ls_safetensors_layout_deinit(ls_safetensors_layout *layout)
+{
+    ls_text_deinit(&layout->header);
+    ls_free(layout->offset);
+    *layout = (ls_safetensors_layout){0};
 }

@@ -76,6 +76,8 @@ static ls_status write_step(ls_sink *sink, const ls_step_report *report, ls_erro
                          ", \"samples\": %" PRId64 ", \"tokens\": %" PRId64
                          ", \"skipped_steps\": %" PRId64,
                          report->samples, report->tokens, report->skipped_steps));
+    LS_TRY(ls_text_print(line, error, ", \"samples_digest\": \"%016" PRIx64 "\"%s",
+                         report->samples_digest, report->skipped ? ", \"skipped\": true" : ""));
     LS_TRY(put_usage(line, report, error));
     return write_line(m, error);
 }

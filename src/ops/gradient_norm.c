@@ -64,6 +64,12 @@ ls_status ls_gradient_norm(ls_program *program, float max_norm, ls_gradient_norm
     return ls_program_op(program, &op, error);
 }
 
+void ls_gradient_norm_watch_loss(ls_program *program, ls_value_id loss)
+{
+    for (int32_t i = 0; i < program->op_count; i++)
+        if (program->ops[i].kind == LS_OP_GRADIENT_NORM) program->ops[i].inputs[1] = loss;
+}
+
 static ls_status squared_norm_check(const ls_program *program, const ls_op *op, ls_error *error)
 {
     const ls_value *gradient = ls_value_of(program, op->inputs[0]);
@@ -107,8 +113,9 @@ static ls_cost gradient_norm_cost(const ls_program *program, const ls_op *op,
 
 const ls_op_definition ls_op_definition_GRADIENT_NORM = {
     .kind = LS_OP_GRADIENT_NORM,
-    .inputs = 1,
+    .inputs = 2,
     .outputs = 3,
+    .optional_inputs = 1u << 1,
     .check = gradient_norm_check,
     .cost = gradient_norm_cost,
 };

@@ -78,6 +78,8 @@ typedef struct ls_gradient_norm_results {
 } ls_gradient_norm_results;
 ls_status ls_gradient_norm(ls_program *program, float max_norm, ls_gradient_norm_results *results,
                            ls_error *error) LS_MUST_CHECK;
+/* Proceed only if the loss (slot 0) is finite too. */
+void ls_gradient_norm_watch_loss(ls_program *program, ls_value_id loss);
 
 /* parameter, first_moment and second_moment are updated in place. */
 typedef struct ls_adamw_operands {

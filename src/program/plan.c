@@ -192,7 +192,7 @@ void ls_plan_deinit(ls_plan *plan)
 int64_t ls_plan_total(const ls_plan *plan)
 {
     int64_t total = 0;
-    for (int arena = 0; arena <= LS_PLAN_SCRATCH; arena++)
+    for (ls_plan_arena arena = 0; ls_plan_is_on_device(arena); arena++)
         total += plan->bytes[arena];
     return total;
 }
@@ -209,6 +209,8 @@ const char *ls_plan_arena_name(ls_plan_arena arena)
         [LS_PLAN_SCALARS] = "scalars",
         [LS_PLAN_STAGING] = "staging",
         [LS_PLAN_SCRATCH] = "kernel scratch",
+        [LS_PLAN_SNAPSHOT] = "checkpoint snapshot",
+        [LS_PLAN_AUDIT] = "second pass of audits",
         [LS_PLAN_HOST_MEMORY] = "in host memory",
         [LS_PLAN_FILE] = "in a file",
     };

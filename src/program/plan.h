@@ -20,6 +20,9 @@ typedef enum ls_plan_arena {
     LS_PLAN_SCALARS,
     LS_PLAN_STAGING, /* blocks of what lies elsewhere */
     LS_PLAN_SCRATCH, /* the device's own: filled in by who knows the device */
+    /* Filled in by who saves and checks; most runs have none of them. */
+    LS_PLAN_SNAPSHOT, /* parameters and moments, copied for a checkpoint */
+    LS_PLAN_AUDIT,    /* gradients and inputs of a pass that is computed again */
     /* Not on the device: */
     LS_PLAN_HOST_MEMORY,
     LS_PLAN_FILE,
@@ -52,7 +55,7 @@ static inline bool ls_plan_is_transient(ls_plan_arena arena)
 
 static inline bool ls_plan_is_on_device(ls_plan_arena arena)
 {
-    return arena <= LS_PLAN_SCRATCH;
+    return arena <= LS_PLAN_AUDIT;
 }
 
 int64_t ls_plan_total(const ls_plan *plan); /* on the device */

@@ -2,12 +2,12 @@
 source "$SOURCE/tests/cli/common.bash"
 write_reviews train.tsv 40 1
 
-# bad PART STATEMENTS TEXT: the tiny model, changed, is refused with the text, by training and by
+# bad PART STATEMENTS TEXT [STATUS]: the tiny model, changed, is refused with the text, by training and by
 # inspection or evaluation alike.
 bad() {
     fresh_model
     python3 "$SOURCE/tests/cli/damage.py" model "$1" "$2"
-    refused 1 "$3" --train train.tsv
+    refused "${4:-1}" "$3" --train train.tsv
 }
 
 # --- folders ---------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ bad weights 'header["x"] = header.pop("embeddings.word_embeddings.weight")' \
     "tensor bert.embeddings.word_embeddings.weight is missing"
 for value in nan inf -inf; do
     bad weights "put_float(body, word, 10, float('$value'))" \
-        "model/model.safetensors: tensor embeddings.word_embeddings.weight, element 10 is not a finite number"
+        "model/model.safetensors: tensor embeddings.word_embeddings.weight, element 10 is not a finite number" 5
 done
 for size in 0 5; do
     fresh_model && truncate -s $size model/model.safetensors

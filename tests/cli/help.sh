@@ -5,7 +5,7 @@ expect 0 "$LOCKSTEP" --version
 grep -qE '^lockstep [0-9]+\.[0-9]+\.[0-9]+' out.txt || fail "--version says $(cat out.txt)"
 
 expect 0 "$LOCKSTEP" --help
-commands="train evaluate predict inspect tokenize plan config"
+commands="train evaluate predict inspect tokenize plan config compare"
 for command in $commands; do
     says out.txt "$command"
 done

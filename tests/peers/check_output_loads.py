@@ -9,7 +9,7 @@ def check_one(name, model, rows, max_length, folder):
     output = folder / name
     peers.lockstep(
         "train", "--model", model, "--train", folder / "rows.tsv", "--output", output,
-        "--max-steps", 3, "--batch-size", 8, "--learning-rate", 1e-3, "--max-length", max_length,
+        "--max-steps", 3, "--save-every", 3, "--batch-size", 8, "--learning-rate", 1e-3, "--max-length", max_length,
     )
     peers.lockstep(
         "evaluate", "--model", output, "--data", folder / "rows.tsv",
@@ -18,6 +18,12 @@ def check_one(name, model, rows, max_length, folder):
     loaded, tokenizer, report = peers.load(output)
     for key in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         peers.check(not report[key], f"{name}: {key} {sorted(report[key])}")
+
+    # The checkpoint of the last step is a model folder too, of the same weights.
+    saved, _, report = peers.load(output / "checkpoint-3")
+    peers.check(not any(report.values()), f"{name}: checkpoint-3 loads whole")
+    pairs = zip(loaded.state_dict().values(), saved.state_dict().values())
+    peers.check(all(one.equal(other) for one, other in pairs), f"{name}: checkpoint-3 has the output's weights")
 
     labels = loaded.config.id2label
     peers.check(

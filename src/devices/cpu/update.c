@@ -102,7 +102,9 @@ void ls_cpu_GRADIENT_NORM(ls_device *device, const ls_op_call *call)
     double clip = max_norm > 0 && norm > 0 ? max_norm / (norm + 1e-6) : 1.0;
     *(float *)call->outputs[0].data = (float)norm;
     *(float *)call->outputs[1].data = clip < 1.0 ? (float)clip : 1.0f;
-    *(float *)call->outputs[2].data = __builtin_isfinite((float)norm) ? 1.0f : 0.0f;
+    const float *loss = call->inputs[1].data;
+    bool finite = __builtin_isfinite((float)norm) && (!loss || __builtin_isfinite(*loss));
+    *(float *)call->outputs[2].data = finite ? 1.0f : 0.0f;
 }
 
 typedef struct update_work {

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/files.h"
+#include "base/staging.h"
 #include "formats/json.h"
 #include "formats/safetensors.h"
 
@@ -24,7 +26,7 @@ enum { EVERY = 1 };
 #endif
 
 static char *folder;
-static const char *train, *output, *predictions;
+static const char *train, *output, *predictions, *started;
 
 static int setup(void **state)
 {
@@ -203,6 +205,60 @@ static ls_status train_spread(const char *strategy, int64_t samples_per_pass, ls
     return ls_train(&options, NULL, NULL, NULL, error);
 }
 
+/* Going on after the first step of two, with the second one saved beside what follows. */
+static ls_status resume_and_save(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-bert", train, output);
+    options.max_steps = 2;
+    options.threads = 1;
+    options.validation = train;
+    options.strategy = "ddp";
+    options.devices = 2;
+    options.save_every = 1;
+    options.save_total_limit = 10;
+    options.audit_every = 2;
+    options.keep_best = "loss";
+    options.resume = started;
+    return ls_train(&options, NULL, NULL, NULL, error);
+}
+
+/* Its start; *started is its first checkpoint. */
+static void start_run(void)
+{
+    ls_error error;
+    ls_options options = tiny_options("tiny-bert", train, test_path(folder, "start"));
+    options.max_steps = 2;
+    options.threads = 1;
+    options.validation = train;
+    options.save_every = 1;
+    assert_ok(ls_train(&options, NULL, NULL, NULL, &error), error);
+    started = strdup(test_path(test_path(folder, "start"), "checkpoint-1"));
+}
+
+/* A checkpoint is whole or not there, and nothing half-written lies about. */
+static void check_checkpoint(long turn)
+{
+    ls_error error;
+    DIR *files = opendir(output);
+    if (!files) return;
+    for (const struct dirent *entry; (entry = readdir(files));)
+        if (strstr(entry->d_name, ".tmp-")) fail_msg("allocation %ld left %s", turn, entry->d_name);
+    closedir(files);
+    const char *checkpoint = test_path(output, "checkpoint-2");
+    if (ls_path_exists(checkpoint)) {
+        assert_ok(ls_verify(checkpoint, NULL, NULL, &error), error);
+        assert_ok(ls_folder_remove(checkpoint, &error), error);
+    }
+    check_output(turn);
+}
+
+static ls_status verify(ls_error *error)
+{
+    LS_TRY(ls_verify(started, NULL, NULL, error));
+    LS_TRY(ls_verify(started, started, NULL, error));
+    return ls_audit_record(test_path(folder, "start"), NULL, error);
+}
+
 static ls_status train_parallel(ls_error *error)
 {
     return train_spread("ddp+recompute", 3, error);
@@ -319,6 +375,15 @@ static void data_parallel_survives(void **state)
     fail_each(train_parallel, check_output);
 }
 
+static void checkpoints_survive(void **state)
+{
+    (void)state;
+    start_run();
+    fail_each(resume_and_save, check_checkpoint);
+    fail_each(verify, NULL);
+    free((char *)started);
+}
+
 static void offload_survives(void **state)
 {
     (void)state;
@@ -359,7 +424,7 @@ int main(void)
         cmocka_unit_test(training_survives), cmocka_unit_test(data_parallel_survives),
         cmocka_unit_test(offload_survives),  cmocka_unit_test(zero_survives),
         cmocka_unit_test(planning_survives), cmocka_unit_test(inference_survives),
-        cmocka_unit_test(looking_survives),
+        cmocka_unit_test(looking_survives),  cmocka_unit_test(checkpoints_survive),
     };
     return cmocka_run_group_tests_name("engine/allocation_failures", tests, setup, teardown);
 }

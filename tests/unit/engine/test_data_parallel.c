@@ -225,8 +225,8 @@ static void a_run_stops_on_request_with_its_model(void **state)
     int asked[2] = {0, 0};
     ls_train_report report[2];
     ls_options options = parallel_options("tiny-bert");
-    options.output = test_path(folder, "stopped");
     for (int i = 0; i < 2; i++) {
+        options.output = test_path(folder, i ? "stopped-ddp" : "stopped");
         ls_callbacks callbacks = {.context = &asked[i], .should_stop = stop_at_once};
         options.strategy = i ? "ddp" : "single";
         options.devices = i ? 4 : 1;

@@ -217,7 +217,7 @@ static void a_refused_model_leaves_no_output(void **state)
 
     ls_options options = tiny_options("tiny-bert", train, test_path(folder, "new"));
     options.model = changed;
-    assert_int_equal(ls_train(&options, NULL, NULL, NULL, &error), LS_INVALID);
+    assert_int_equal(ls_train(&options, NULL, NULL, NULL, &error), LS_NOT_FINITE);
     assert_int_not_equal(access(options.output, F_OK), 0);
     free_model(&m);
 }

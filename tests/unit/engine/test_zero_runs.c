@@ -112,6 +112,21 @@ static void odd_batches_do_not_matter(void **state)
     }
 }
 
+/* Ranks without samples of an evaluation's batch gather with the others. */
+static void evaluations_smaller_than_the_group_do_not_matter(void **state)
+{
+    (void)state;
+    ls_options options = zero_options(BATCH, "single", 1);
+    options.max_steps = 5;
+    options.validation = tiny_file(folder, "three.tsv", 3);
+    options.test = options.validation;
+    tiny_outcome wanted = tiny_run(&options, folder);
+    assert_non_null(strstr(wanted.metrics, "\"evaluation\": \"test\""));
+    options.strategy = "zero3";
+    options.devices = 8;
+    check_run(&options, &wanted);
+}
+
 /* --- memory ----------------------------------------------------------------------------------- */
 
 /* What does not fit as a whole fits in parts. */
@@ -237,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices_do_not_matter),
         cmocka_unit_test(odd_batches_do_not_matter),
+        cmocka_unit_test(evaluations_smaller_than_the_group_do_not_matter),
         cmocka_unit_test(a_budget_that_ddp_has_not_zero3_has),
         cmocka_unit_test(passes_of_auto_hold_whole_leaves),
         cmocka_unit_test(what_cannot_be_is_refused),

@@ -120,12 +120,12 @@ static inline tiny_outcome tiny_run(const ls_options *options, const char *folde
     tiny_outcome result = {0};
     ls_error error;
     ls_options own = *options;
-    char output[4096];
-    snprintf(output, sizeof output, "%s/output", folder);
+    char *output = strdup(test_path(folder, "output"));
     own.output = output;
     assert_ok(ls_train(&own, NULL, NULL, &result.report, &error), error);
     memcpy(result.weights, result.report.weights_sha256, sizeof result.weights);
     tiny_read_metrics(output, result.metrics, sizeof result.metrics);
+    free(output);
     return result;
 }
 

@@ -75,7 +75,7 @@ static void a_step_and_an_evaluation_have_their_keys(void **state)
     assert_ok(close_sink(metrics, &error), error);
 
     json_t *step = line_of(folder, 0), *evaluation = line_of(folder, 1);
-    assert_int_equal(json_object_size(step), 18);
+    assert_int_equal(json_object_size(step), 19);
     assert_int_equal(json_integer_value(json_object_get(step, "step")), 3);
     assert_true(json_real_value(json_object_get(step, "loss")) == 0.1 + 0.2);
     assert_true(json_number_value(json_object_get(step, "step_seconds")) == 0.123457);

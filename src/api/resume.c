@@ -1,0 +1,208 @@
+/* Going on from a checkpoint: which one, whether it fits, and reading it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/training_run.h"
+#include "base/alloc.h"
+#include "base/files.h"
+#include "engine/tensor_file.h"
+#include "formats/json.h"
+
+enum { TRAINER_CAP = 1 << 28 };
+
+/* --- which one ------------------------------------------------------------------------------- */
+
+/* The newest whole one; *folder stays NULL if there is none. */
+static ls_status choose_newest(ls_training_run *run, const char *output, char **folder,
+                               ls_error *error)
+{
+    ls_checkpoints *checkpoints = &run->checkpoints;
+    ls_checkpoint_list list;
+    ls_error why;
+    LS_TRY(ls_checkpoint_list_read(&list, output, error));
+    ls_status status = LS_OK;
+    for (size_t i = list.count; i-- > 0 && status == LS_OK && !*folder;) {
+        ls_checkpoint_list *broken = &checkpoints->broken;
+        char *path = NULL;
+        status = ls_checkpoint_path(&path, output, list.steps[i], error);
+        ls_status whole = LS_OK;
+        if (status == LS_OK) whole = ls_checkpoint_check(path, list.steps[i], &why);
+        if (status == LS_OK && whole == LS_OK) {
+            *folder = path;
+            break;
+        }
+        ls_free(path);
+        /* That nobody could look is no reason to pass it over. */
+        if (status == LS_OK && whole == LS_NO_MEMORY) {
+            if (error) *error = why;
+            status = whole;
+        }
+        if (status == LS_OK)
+            status =
+                LS_GROW(broken->steps, broken->capacity, broken->count + 1, "checkpoints", error);
+        if (status != LS_OK) break;
+        broken->steps[broken->count++] = list.steps[i];
+        ls_session_message(&run->session, "skipped checkpoint-%" PRId64 ", which is not whole: %s",
+                           list.steps[i], why.text);
+    }
+    if (status == LS_OK && !*folder)
+        ls_session_message(&run->session, "no %scheckpoint in %s: the run starts at the beginning",
+                           list.count ? "whole " : "", output);
+    ls_checkpoint_list_deinit(&list);
+    return status;
+}
+
+static ls_status refuse_to_lose(const char *output, ls_error *error)
+{
+    ls_checkpoint_list list;
+    LS_TRY(ls_checkpoint_list_read(&list, output, error));
+    ls_status status = LS_OK;
+    if (list.count)
+        status = ls_fail(error, LS_USAGE,
+                         "%s: holds checkpoints of a former run, checkpoint-%" PRId64
+                         " the newest: --resume auto goes on from it; for a new run give another "
+                         "--output or remove them",
+                         output, list.steps[list.count - 1]);
+    ls_checkpoint_list_deinit(&list);
+    return status;
+}
+
+static ls_status find_folder(ls_training_run *run, char **folder, ls_error *error)
+{
+    const ls_options *options = run->session.options;
+    bool automatic = strcmp(options->resume, "auto") == 0;
+    if (options->resume_weights_only) LS_TRY(refuse_to_lose(options->output, error));
+    if (automatic) return choose_newest(run, options->output, folder, error);
+    LS_TRY(ls_checkpoint_check(options->resume, -1, error));
+    return ls_copy_string(folder, options->resume, error);
+}
+
+static ls_status open_parts(ls_checkpoints *checkpoints, const char *folder, ls_error *error)
+{
+    char *trainer = NULL, *model = NULL, *optimizer = NULL;
+    ls_status status;
+    LS_TRY_GOTO(status, ls_path_join(&trainer, folder, LS_CHECKPOINT_TRAINER, error), done);
+    LS_TRY_GOTO(status, ls_path_join(&model, folder, LS_CHECKPOINT_MODEL, error), done);
+    LS_TRY_GOTO(status, ls_path_join(&optimizer, folder, LS_CHECKPOINT_OPTIMIZER, error), done);
+    LS_TRY_GOTO(status, ls_json_load(&checkpoints->trainer, trainer, TRAINER_CAP, error), done);
+    LS_TRY_GOTO(status, ls_weights_open(&checkpoints->model, model, error), done);
+    LS_TRY_GOTO(status, ls_weights_open(&checkpoints->optimizer, optimizer, error), done);
+    status = ls_trainer_record_read(checkpoints->trainer, trainer, &checkpoints->position, error);
+done:
+    ls_free(trainer);
+    ls_free(model);
+    ls_free(optimizer);
+    return status;
+}
+
+/* A new run from the checkpoint's model: the folder stands in for --model. */
+static ls_status take_model(ls_training_run *run, const char *folder, ls_error *error)
+{
+    ls_session *session = &run->session;
+    ls_model_folder_close(&session->folder);
+    ls_labels_free(session->labels);
+    session->labels = NULL;
+    LS_TRY(ls_model_folder_open(&session->folder, folder, error));
+    LS_TRY(ls_labels_new(&session->labels, error));
+    LS_TRY(ls_model_folder_labels(&session->folder, session->labels, error));
+    ls_session_message(session, "a new run from the model of %s", folder);
+    return LS_OK;
+}
+
+ls_status ls_checkpoints_choose(ls_training_run *run, ls_error *error)
+{
+    const ls_options *options = run->session.options;
+    ls_checkpoints *checkpoints = &run->checkpoints;
+    char *folder = NULL;
+    checkpoints->best.step = checkpoints->saved = checkpoints->evaluated = -1;
+    if (!options->output) return LS_OK;
+    if (!options->resume) return refuse_to_lose(options->output, error);
+    ls_status status = find_folder(run, &folder, error);
+    if (status == LS_OK && folder && options->resume_weights_only)
+        status = take_model(run, folder, error);
+    else if (status == LS_OK && folder)
+        status = open_parts(checkpoints, folder, error);
+    if (status == LS_OK && !options->resume_weights_only) {
+        checkpoints->folder = folder;
+        folder = NULL;
+    }
+    ls_free(folder);
+    return status;
+}
+
+/* --- whether it fits ------------------------------------------------------------------------- */
+
+ls_status ls_checkpoints_match(ls_training_run *run, ls_error *error)
+{
+    ls_checkpoints *checkpoints = &run->checkpoints;
+    const ls_position *position = &checkpoints->position;
+    char *path = NULL;
+    if (!checkpoints->folder) return LS_OK;
+    LS_TRY(ls_path_join(&path, checkpoints->folder, LS_CHECKPOINT_TRAINER, error));
+    ls_status status = ls_trainer_record_match(run, checkpoints->trainer, path, error);
+    if (status == LS_OK && position->step > run->total_steps)
+        status = ls_fail(error, LS_INVALID, "%s: step %" PRId64 " is after the run's end, %" PRId64,
+                         path, position->step, run->total_steps);
+    ls_free(path);
+    if (status != LS_OK) return status;
+    run->report.steps = run->report.resumed_step = position->step;
+    run->report.skipped_steps = position->skipped_steps;
+    run->seconds_before = position->seconds;
+    if (position->validation_done) checkpoints->evaluated = position->step;
+    const json_t *best = json_object_get(checkpoints->trainer, "best");
+    const char *metric = json_string_value(json_object_get(best, "metric"));
+    const char *wanted = run->session.options->keep_best;
+    /* Another measure, or none before, has no best one yet. */
+    if (metric && wanted && strcmp(metric, wanted) == 0) checkpoints->best = position->best;
+    ls_session_message(&run->session, "going on from %s, after step %" PRId64 " of %" PRId64,
+                       checkpoints->folder, position->step, run->total_steps);
+    return LS_OK;
+}
+
+/* --- reading it ------------------------------------------------------------------------------ */
+
+static ls_status load_moment(ls_training_run *run, const ls_state_tensor *tensor, float *piece,
+                             ls_error *error)
+{
+    const ls_weights *file = run->checkpoints.optimizer;
+    const ls_safetensors_tensor *from = ls_weights_find(file, tensor->name);
+    if (!from || from->elements != tensor->elements || from->dtype != LS_SAFETENSORS_F32)
+        return ls_fail(error, LS_INVALID, "%s: tensor %s is %s: the checkpoint is of another model",
+                       ls_weights_path(file), tensor->name,
+                       from ? "of another size or dtype" : "missing");
+    for (int64_t first = 0; first < tensor->elements; first += LS_STATE_PIECE) {
+        int64_t count = tensor->elements - first;
+        if (count > LS_STATE_PIECE) count = LS_STATE_PIECE;
+        LS_TRY(ls_weights_read_float(file, from, first, count, piece, error));
+        LS_TRY(ls_ranks_write(run->ranks, tensor->value, first, count, piece, error));
+    }
+    return LS_OK;
+}
+
+ls_status ls_checkpoints_load(ls_training_run *run, ls_error *error)
+{
+    ls_state state;
+    float *piece = NULL;
+    if (!run->checkpoints.optimizer) return LS_OK;
+    LS_TRY(ls_state_list(&state, &run->programs.training, error));
+    ls_status status = LS_NEW(piece, LS_STATE_PIECE, "moments on their way", error);
+    for (size_t i = state.parameters; i < state.count && status == LS_OK; i++)
+        status = load_moment(run, &state.tensors[i], piece, error);
+    ls_free(piece);
+    ls_state_deinit(&state);
+    return status;
+}
+
+ls_status ls_checkpoints_restore(ls_training_run *run, ls_error *error)
+{
+    const char *output = run->session.options->output;
+    char *from = NULL, *to = NULL;
+    LS_TRY(ls_checkpoint_clean(output, error));
+    if (!run->checkpoints.folder) return LS_OK;
+    ls_status status = ls_path_join(&from, run->checkpoints.folder, LS_CHECKPOINT_METRICS, error);
+    if (status == LS_OK) status = ls_path_join(&to, output, LS_CHECKPOINT_METRICS, error);
+    if (status == LS_OK) status = ls_file_copy(from, to, error);
+    ls_free(from);
+    ls_free(to);
+    return status;
+}

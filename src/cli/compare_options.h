@@ -1,0 +1,25 @@
+/* From the flags of `lockstep compare` to a comparison's options. */
+#ifndef LS_CLI_COMPARE_OPTIONS_H
+#define LS_CLI_COMPARE_OPTIONS_H
+
+#include "cli/command.h"
+#include "launch/compare.h"
+
+enum { LS_COMPARE_MOST = 64 }; /* strategies, seeds, batch sizes */
+
+/* What the options borrow. */
+typedef struct ls_compare_request {
+    ls_compare_options options;
+    ls_compare_strategy strategies[LS_COMPARE_MOST];
+    int64_t seeds[LS_COMPARE_MOST], batch_sizes[LS_COMPARE_MOST];
+    char **flags; /* owned; ended by NULL */
+    char *command;
+} ls_compare_request;
+
+/* Strategies that `lockstep train` does not know are refused with its own words. `single` comes
+ * first whether it is named or not. Free with ls_compare_request_deinit, also after a failure. */
+ls_status ls_compare_request_init(ls_compare_request *request, const ls_options *options,
+                                  ls_error *error);
+void ls_compare_request_deinit(ls_compare_request *request);
+
+#endif

@@ -1,0 +1,30 @@
+/* What the fault tests do to a run's numbers (base/fail_point.h); nothing in other builds. */
+#ifndef LS_ENGINE_FAULTS_H
+#define LS_ENGINE_FAULTS_H
+
+#include "engine/assembly.h"
+#include "engine/executor.h"
+
+#ifdef LS_FAIL_POINTS
+/* Fail points "SITE.rankN" and "gradient.rankN": flip a bit of the rank's first one. */
+ls_status ls_fault_weights(ls_executor *executor, const ls_assembly *assembly, const char *site,
+                           ls_error *error) LS_MUST_CHECK;
+void ls_fault_gradient(ls_executor *executor, const ls_assembly *assembly);
+#else
+static inline ls_status ls_fault_weights(ls_executor *executor, const ls_assembly *assembly,
+                                         const char *site, ls_error *error)
+{
+    (void)executor;
+    (void)assembly;
+    (void)site;
+    (void)error;
+    return LS_OK;
+}
+static inline void ls_fault_gradient(ls_executor *executor, const ls_assembly *assembly)
+{
+    (void)executor;
+    (void)assembly;
+}
+#endif
+
+#endif

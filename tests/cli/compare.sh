@@ -1,0 +1,184 @@
+# Comparisons: rows, documents, verdicts; rows that fail, a folder of something else, interrupts, full disks.
+source "$SOURCE/tests/cli/common.bash"
+fresh_model
+write_reviews train.tsv 80 1
+write_reviews validation.tsv 30 2
+write_reviews test.tsv 30 3
+loud=("$LOCKSTEP" compare --model model --train train.tsv --validation validation.tsv --test test.tsv
+    --threads 1 --learning-rate 1e-2 --timing-rounds 2 --timing-steps 2)
+compare=("${loud[@]}" --quiet)
+
+# is FILE FILTER: the jq filter is true of compare.json.
+is() {
+    jq -e "$2" "$1/compare.json" >parsed.txt || fail "not true of $1/compare.json: $2"
+}
+
+# --- what a comparison writes ------------------------------------------------------------------------
+expect 0 "${compare[@]}" --output zero --devices 2 --strategies single,ddp,zero1,zero2,zero3,zero3+offload,single+recompute \
+    --max-steps 4 --timing-rounds 1
+says out.txt "Same bits: all"
+is zero '[.rows[].name] - ["single, all cores"] == ["single", "ddp", "zero1", "zero2", "zero3", "zero3+offload", "single+recompute"]'
+is zero '.rows | all(.state == "done" and .same_bits_as_single and .planned_device_bytes == .peak_device_bytes)'
+is zero '[.rows[] | select(.devices == 2) | .memory.optimizer_state] | .[0] > .[1] and (.[4] // 0) == 0'
+is zero '[.rows[] | select(.name == "single+recompute")][0] | .devices == 1'
+expect 0 "${compare[@]}" --output out --devices 2 --strategies ddp,single --seeds 1,2 --max-steps 6 --batch-sizes 8,16 \
+    --batch-size 16 --target-accuracy 0.01
+says out.txt "Speed" "samples/s" "single, all cores" "Batch sizes" "Fastest: " "Smallest: " "Same bits: all 5 rows" \
+    "report  out/report.html"
+awk 'length > 80 { exit 1 }' out.txt || fail "a table is wider than 80 columns"
+is out '[.rows[].name] == ["single", "single, all cores", "ddp"] or ([.rows[].name] == ["single", "ddp"] and .machine.cores == 1)'
+is out '[.batch_size_rows[] | [.name, .batch_size]] == [["single", 8], ["ddp", 8]]'
+is out '[.rows[], .batch_size_rows[]] | all(.state == "done" and .same_bits_as_single and .samples_per_second > 0)'
+is out '[.rows[].weights_sha256] | unique | length == 1'
+is out '.rows[0].weights_sha256 != .batch_size_rows[0].weights_sha256'
+is out '.rows[0] | .speed_up == 1 and .efficiency == 1 and .devices == 1 and .threads == 1'
+is out '.rows[-1] | .devices == 2 and (.efficiency - .speed_up / 2 | fabs) < 1e-12'
+is out '.rows[0] | [.seeds[].seed] == [1, 2] and (.accuracy - (.seeds[0].accuracy + .seeds[1].accuracy) / 2 | fabs) < 1e-12'
+is out '.rows[0] | .evaluated_on == "test" and (.training_loss | length) == 6 and (.rounds_samples_per_second | length) == 2'
+is out '.batch_size_rows[0].training_loss | length == 12' # as many samples as the others
+is out '.rows | all(.planned_device_bytes == .peak_device_bytes and .seconds_to_target_accuracy > 0)'
+# The weights are those of the same training without a comparison.
+expect 0 "$LOCKSTEP" train --model model --train train.tsv --learning-rate 1e-2 --max-steps 6 --batch-size 16 --seed 2 \
+    --output alone --quiet
+is out ".rows[-1].seeds[1].weights_sha256 == \"$(sha256sum <alone/model.safetensors | cut -d' ' -f1)\""
+python3 - <<'PYTHON' || fail "compare.csv and compare.json differ"
+import csv, json
+found = json.load(open("out/compare.json"))
+for line, row in zip(csv.DictReader(open("out/compare.csv")), found["rows"] + found["batch_size_rows"], strict=True):
+    assert line["name"] == row["name"] and line["weights_sha256"] == row["weights_sha256"]
+    assert line["same_bits_as_single"] == "yes"
+    for key, value in line.items():
+        if isinstance(row[key], (int, float)) and not isinstance(row[key], bool):
+            assert float(value) == row[key], key
+        elif row[key] is None:
+            assert value == "", key
+PYTHON
+[[ -s out/runs/ddp-batch16-seed2/run.json && -s out/runs/ddp-batch16-seed2/metrics.jsonl ]] || fail "no records of the runs"
+is out '.rows | all((.share_forward + .share_backward + .share_exchange + .share_optimizer + .share_data - 1 | fabs) < 1e-9)'
+is out '.rows | all(([.memory[]] | add) == .planned_device_bytes and .share_of_peak > 0 and (.bottleneck | length) > 10)'
+is out '.rows[0].bytes_sent_per_step == 0 and .rows[-1].bytes_sent_per_step > 0'
+[[ -s out/runs/ddp-batch16-seed1/profile/trace.json && ! -e out/runs/ddp-batch16-seed2/profile ]] || fail "not one profile a row"
+[[ -z $(find out -name '*.safetensors') ]] || fail "weights stay"
+[[ ! -e out/running ]] || fail "running/ stays"
+grep -q '^lockstep compare --model model ' out/runs/command.txt || fail "no command to repeat it"
+
+# --- a narrow terminal -----------------------------------------------------------------------------------
+expect 0 python3 "$SOURCE/tests/cli/terminal.py" 40 "${loud[@]}" --devices 2 --strategies ddp --max-steps 2 --output narrow
+says out.txt "  samples/s " "  same bits " "[3/"
+grep -qE "widest redrawn line: [1-9]" out.txt || fail "nothing was redrawn on a terminal"
+python3 - <<'PYTHON' || fail "wider than 40 columns"
+# But for the report's path, and what terminal.py adds.
+lines = open("out.txt").read().split("\nreport  ")[0].split("\n")
+assert len(lines) > 40 and max(map(len, lines)) <= 40, max(lines, key=len)
+PYTHON
+
+# --- rows that fail ------------------------------------------------------------------------------------------
+expect 3 "${compare[@]}" --output failing --devices 9 --strategies single,ddp --max-steps 2
+says err.txt "9 devices on $(nproc) cores: they take turns" "ddp refused: --devices 9 is more than the 8 leaves"
+says out.txt "refused: --devices 9 is more"
+is failing '.rows[0].state == "done" and .rows[-1].state == "refused" and .rows[-1].samples_per_second == null'
+is failing '.rows[-1].reason | startswith("--devices 9 is more than the 8 leaves")'
+is failing '[.verdicts[] | select(.kind == "failed")] | length == 1'
+grep -q '^ddp,refused,"--devices 9' failing/compare.csv || fail "no reason in compare.csv"
+# One that is killed in the middle: the others go on.
+cat >kill.py <<'PYTHON'
+import os, signal, subprocess, sys, time
+run = subprocess.Popen(sys.argv[1:])
+killed = False
+while run.poll() is None:
+    for entry in filter(str.isdigit, os.listdir("/proc")) if not killed else []:
+        try:
+            parent = int(open(f"/proc/{entry}/stat").read().rpartition(")")[2].split()[1])
+            words = open(f"/proc/{entry}/cmdline").read().split("\0")
+        except OSError:
+            continue
+        if parent == run.pid and "--strategy=ddp" in words:
+            os.kill(int(entry), signal.SIGKILL)
+            killed = True
+    time.sleep(0.001)
+sys.exit(run.returncode if killed else 99)
+PYTHON
+expect 3 python3 kill.py "${compare[@]}" --output killed --devices 2 --strategies single,ddp --max-steps 200
+is killed '.rows[-1].state == "killed" and .rows[-1].reason == "killed by signal 9 (Killed)" and .rows[0].state == "done"'
+# If none is left there is nothing to compare.
+expect 1 "${compare[@]}" --output none --train nowhere.tsv --devices 2
+says err.txt "no strategy could run; single failed: " "nowhere.tsv"
+[[ ! -e none ]] || fail "a comparison of nothing leaves a folder"
+
+# --- wrong command lines ---------------------------------------------------------------------------------------
+# refuses TEXT FLAG...: usage error, and no folder.
+refuses() {
+    local text=$1
+    shift
+    expect 2 "${compare[@]}" --output none --devices 2 --max-steps 2 "$@"
+    says err.txt "$text"
+    [[ ! -e none ]] || fail "'$text' leaves a folder"
+}
+refuses "'fsdp' is not built yet: known strategies are single, ddp, zero1, zero2, zero3" --strategies single,fsdp
+refuses "'+turbo' is not known: known endings are +offload, +recompute" --strategies zero3+turbo
+refuses "an empty name in the list" --strategies single,,ddp
+refuses "'ddp' stands there twice" --strategies ddp,ddp
+refuses "--seeds: 'x'" --seeds 1,x
+refuses "--seeds: '-1'" --seeds -1
+refuses "--batch-sizes: 8 stands there twice" --batch-sizes 8,8
+refuses "--batch-sizes: '0'" --batch-sizes 0
+refuses "--timing-rounds" --timing-rounds 0
+refuses "--target-accuracy" --target-accuracy 2
+refuses "compare has no --strategy" --strategy ddp
+refuses "compare has no --csv" --csv folder
+refuses "compare has no --profile" --profile
+refuses "--max-steps" --max-steps 0
+expect 2 "$LOCKSTEP" train --model model --train train.tsv --output none --seeds 1,2
+says err.txt "train has no --seeds, only these have: compare"
+
+# --- folders -------------------------------------------------------------------------------------------------------
+contents() {
+    (cd "$1" && find . -type f | sort | xargs -r sha256sum)
+}
+short=("${compare[@]}" --devices 2 --strategies ddp --max-steps 2 --timing-rounds 1)
+mkdir other && echo mine >other/notes.txt
+expect 1 "${short[@]}" --output other
+says err.txt "other: the output folder holds something else (notes.txt)"
+expect 1 "${short[@]}" --output alone
+says err.txt "alone: the output folder holds something else"
+[[ -s alone/model.safetensors ]] || fail "a trained model is gone"
+# A former comparison stays until the new one is whole.
+expect 0 "${short[@]}" --output again
+contents again >before.txt
+expect 1 "${short[@]}" --output again --train nowhere.tsv
+contents again | cmp - before.txt || fail "a failed comparison changed a former one"
+mkdir again/running && touch again/running/command.txt again/report.html.tmp-12
+expect 0 "${short[@]}" --output again
+if contents again | cmp -s - before.txt; then fail "a former comparison was not replaced"; fi
+[[ ! -e again/running ]] || fail "a killed comparison's runs stay"
+
+# --- an interrupt ------------------------------------------------------------------------------------------------------
+cat >interrupt.py <<'PYTHON'
+import os, signal, subprocess, sys, time
+run = subprocess.Popen(sys.argv[1:], stderr=subprocess.PIPE, text=True)
+while "[1/" not in run.stderr.readline():
+    assert run.poll() is None, "ended before it was to be stopped"
+time.sleep(0.1)
+run.send_signal(signal.SIGINT)
+sys.stderr.write(run.communicate(timeout=60)[1])
+for entry in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        words = open(f"/proc/{entry}/cmdline").read()
+    except OSError:
+        continue
+    assert os.getcwd() not in words and "--max-steps=12345678" not in words, "a run goes on"
+sys.exit(run.returncode)
+PYTHON
+contents again >before.txt
+for folder in new again; do
+    expect 1 python3 interrupt.py "${loud[@]}" --output $folder --devices 2 --strategies single,ddp --max-steps 12345678
+    says err.txt "stopped by request"
+done
+[[ ! -e new ]] || fail "an interrupted comparison leaves something behind"
+contents again | cmp - before.txt || fail "an interrupted comparison changed a former one"
+
+# --- no room for the report --------------------------------------------------------------------------------------------
+expect 1 bash -c 'ulimit -f 180 && exec "$@"' - "${short[@]}" --output full
+says err.txt "full/report.html" "File too large"
+[[ -z $(find full -maxdepth 1 -type f) ]] || fail "half of the documents: $(ls full)"
+expect 0 "${short[@]}" --output full

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Open a report in a headless Chromium and compare what it shows with compare.json.
+
+Usage: report.py CHROMIUM FOLDER      Prints what is wrong, a line each; exits 1 if anything is.
+"""
+
+import html.parser
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+chromium, folder = sys.argv[1:]
+problems = []
+comparison = json.load(open(f"{folder}/compare.json"))
+rows = comparison["rows"] + comparison["batch_size_rows"]
+done = [row for row in comparison["rows"] if row["state"] == "done"]
+
+
+def check(true, text):
+    if not true:
+        problems.append(text)
+
+
+def browse(*flags):
+    with tempfile.TemporaryDirectory() as profile:
+        return subprocess.run(
+            [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
+             "--virtual-time-budget=5000", f"--user-data-dir={profile}", *flags,
+             "file://" + os.path.abspath(f"{folder}/report.html")],
+            capture_output=True, text=True, timeout=120)
+
+
+class Page(html.parser.HTMLParser):
+    """Cells of the big table, canvases, figures' tables, texts by id."""
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.cells, self.canvases, self.texts, self.figures = {}, [], {}, {}
+        self.open, self.cell, self.figure, self.ids = [], None, None, []
+        self.outside = []
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.open.append(tag)
+        self.ids.append(attributes.get("id"))
+        for key in ("src", "href", "data-src", "action"):
+            if key in attributes:
+                self.outside.append((tag, attributes[key]))
+        if tag == "td" and "data-key" in attributes:
+            self.cell = (attributes["data-row"], int(attributes["data-batch"]), attributes["data-key"])
+            self.cells[self.cell] = {"text": "", "values": [], "title": attributes.get("title")}
+        if tag == "figure":
+            self.figure = attributes["id"].removeprefix("figure-")
+            self.figures[self.figure] = []
+        if tag == "canvas":
+            self.canvases.append(attributes)
+        if tag == "data":
+            if self.cell:
+                self.cells[self.cell]["values"].append(float(attributes["value"]))
+            elif self.figure:
+                self.figures[self.figure].append(float(attributes["value"]))
+        if tag in ("meta", "link", "br", "img", "input"):
+            self.open.pop()
+            self.ids.pop()
+
+    def handle_endtag(self, tag):
+        if tag in ("td", "figure"):
+            self.cell = None
+        if tag == "figure":
+            self.figure = None
+        while self.open and self.open.pop() != tag:
+            self.ids.pop()
+        if self.ids:
+            self.ids.pop()
+
+    def handle_data(self, text):
+        if self.cell:
+            self.cells[self.cell]["text"] += text
+        for name in self.ids:
+            if name:
+                self.texts[name] = self.texts.get(name, "") + text
+
+
+def shown_number(text):
+    """A number as the page writes it, and half of its last digit's place."""
+    match = re.match(r"-?[\d,]+(?:\.(\d+))?", text)
+    return float(match.group().replace(",", "")), 0.5000001 * 10.0 ** -len(match.group(1) or "")
+
+
+def scale_of(key):
+    if key.endswith("_bytes") or key == "bytes_sent_per_step":
+        return 1 << 20
+    if key.startswith("share_") or key == "efficiency":
+        return 0.01
+    return 1e9 if key == "flops_per_second" else 1
+
+
+result = browse("--dump-dom")
+check(result.returncode == 0 and "<canvas" in result.stdout, f"no page: {result.stderr[-500:]}")
+for line in result.stderr.splitlines():
+    check("CONSOLE" not in line, f"console: {line}")
+page = Page()
+page.feed(result.stdout)
+check(not page.outside, f"the page names other files: {page.outside}")
+
+# The table: every number of compare.json, exactly in the markup, rounded to what is shown.
+ignored = {"name", "training_loss", "validation_accuracy", "seeds", "memory", "rounds_samples_per_second", "evaluated_on",
+           "op_bytes_per_second", "final_loss_deviation", "accuracy_deviation", "macro_f1_deviation"}
+numbers = 0
+for row in rows:
+    for key, value in row.items():
+        if key in ignored or (key in ("reason", "bottleneck", "advice") and all(not other[key] for other in rows)):
+            continue
+        cell = page.cells.get((row["name"], row["batch_size"], key))
+        where = f"{row['name']}, batch size {row['batch_size']}, {key}"
+        if cell is None:
+            check(False, f"{where}: not in the table")
+        elif value is None:
+            check(cell["text"] == "–", f"{where}: shows {cell['text']} for null")
+        elif isinstance(value, bool):
+            check(cell["text"] == ("yes" if value else "no"), f"{where}: shows {cell['text']}")
+        elif key == "weights_sha256":
+            check(cell["title"] == value and cell["text"] == value[:12] + "…", f"{where}: shows {cell['text']}")
+        elif isinstance(value, str):
+            check(cell["text"] == value, f"{where}: shows {cell['text']}")
+        else:
+            shown, place = shown_number(cell["text"])
+            check(cell["values"][0] == value, f"{where}: holds {cell['values'][0]} instead of {value}")
+            check(abs(shown - value / scale_of(key)) <= place, f"{where}: shows {cell['text']} instead of {value}")
+            deviation = row.get(f"{key}_deviation")
+            check(cell["values"][1:] == ([] if deviation is None else [deviation]), f"{where}: deviation {cell['values'][1:]}")
+            numbers += 1
+check(numbers > 8 * len(done), f"only {numbers} numbers")
+
+# Charts: each is described and has its numbers as a table.
+check(page.figures.get("throughput") == [row["samples_per_second"] for row in done], "throughput chart")
+check(page.figures.get("accuracy") == [row["accuracy"] for row in done if row["accuracy"] is not None], "accuracy chart")
+check(page.figures.get("scaling") == [row["speed_up"] for row in done if row["speed_up"] is not None], "scaling chart")
+check("loss" in page.figures and "memory" in page.figures, "charts of loss and memory")
+if any(row["memory"] for row in done):
+    check(sum(page.figures["memory"]) > 0.99 * sum(row["planned_device_bytes"] for row in done) / (1 << 20), "memory by part")
+if any(row["bottleneck"] for row in done):
+    check("timeline" in page.figures, "a timeline")
+if any(row["share_forward"] is not None for row in done):
+    steps = page.figures.get("breakdown", [])
+    for i, row in enumerate(done):
+        step = 1000 * row["batch_size"] / row["samples_per_second"]
+        check(abs(sum(steps[5 * i : 5 * i + 5]) / step - 1) <= 0.02, f"{row['name']}: the parts do not sum to the step")
+if comparison["batch_size_rows"]:
+    check({"study-speed", "study-memory", "study-accuracy"} <= set(page.figures), "charts of batch sizes")
+check(len(page.canvases) == len(page.figures), "a canvas a figure")
+for canvas in page.canvases:
+    check(canvas.get("role") == "img" and len(canvas.get("aria-label", "")) > 20, f"no description: {canvas}")
+    check(int(canvas.get("width", 0)) > 100, f"nothing was drawn: {canvas}")
+
+for verdict in comparison["verdicts"]:
+    text = verdict["text"].split(": ", 1)[-1]
+    check(text[1:] in page.texts.get("verdicts", ""), f"verdict: {text}")
+check(page.texts.get("command") == comparison["command"], "the command to repeat it")
+
+# On a phone the page is no wider than the screen, in the dark it is dark.
+for name, flags in (("phone", ["--window-size=400,2000"]), ("dark", ["--window-size=1200,2000", "--force-dark-mode"])):
+    with tempfile.TemporaryDirectory() as pictures:
+        picture = f"{pictures}/{name}.png"
+        shot = browse(*flags, f"--screenshot={picture}")
+        check("CONSOLE" not in shot.stderr, f"{name}: console: {shot.stderr}")
+        check(os.path.exists(picture) and os.path.getsize(picture) > 20000, f"{name}: no picture")
+
+print("\n".join(problems) or f"{numbers} numbers, {len(page.figures)} charts")
+sys.exit(bool(problems))
