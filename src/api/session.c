@@ -8,35 +8,49 @@
 #include "base/alloc.h"
 #include "base/topology.h"
 
-ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error)
+ls_status ls_session_threads(const ls_options *options, int64_t devices, int *threads,
+                             ls_error *error)
 {
-    const ls_options *options = session->options;
     int cores = 1;
-    int64_t threads = options->threads;
     LS_TRY(ls_core_count(&cores, error));
-    if (threads == 0) {
-        threads = cores / count;
-        if (threads < 1) threads = 1;
-    }
-    if (count * threads > cores)
-        ls_session_message(session, "%d device%s of %lld thread%s on %d core%s: they take turns",
-                           count, count == 1 ? "" : "s", (long long)threads,
-                           threads == 1 ? "" : "s", cores, cores == 1 ? "" : "s");
-    LS_TRY(LS_NEW(session->devices, count, "devices", error));
-    for (; session->device_count < count; session->device_count++)
-        LS_TRY(ls_cpu_device_new(&session->devices[session->device_count], (int)threads,
-                                 options->device_memory, error));
-    session->device = session->devices[0];
-    if (count == 1) return LS_OK;
-    int64_t all = count * threads;
-    return ls_threads_new(&session->reading_threads, all < cores ? (int)all : cores, error);
+    *threads = (int)options->threads;
+    if (*threads == 0) *threads = (int)(cores / devices);
+    if (*threads < 1) *threads = 1;
+    return LS_OK;
 }
 
-/* Only training is spread over devices. */
-static int device_count(const ls_options *options, unsigned command)
+/* `count` devices of as many threads each as `share` of them would have. */
+static ls_status open_devices(ls_session *session, int count, int64_t share, ls_error *error)
 {
-    const unsigned spread = LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP;
-    return command & spread ? (int)options->devices : 1;
+    int cores = 1, threads;
+    LS_TRY(ls_core_count(&cores, error));
+    LS_TRY(ls_session_threads(session->options, share, &threads, error));
+    if (count * threads > cores)
+        ls_session_message(session, "%d device%s of %d thread%s on %d core%s: they take turns",
+                           count, count == 1 ? "" : "s", threads, threads == 1 ? "" : "s", cores,
+                           cores == 1 ? "" : "s");
+    LS_TRY(LS_NEW(session->devices, count, "devices", error));
+    for (; session->device_count < count; session->device_count++)
+        LS_TRY(ls_cpu_device_new(&session->devices[session->device_count], threads,
+                                 session->options->device_memory, error));
+    session->device = session->devices[0];
+    if (count == 1) return LS_OK;
+    int all = count * threads;
+    return ls_threads_new(&session->reading_threads, all < cores ? all : cores, error);
+}
+
+ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error)
+{
+    return open_devices(session, count, count, error);
+}
+
+/* Only training is spread over devices; a plan needs one to ask. */
+static ls_status open_for(ls_session *session, unsigned command, ls_error *error)
+{
+    int64_t devices = session->options->devices;
+    if (command & (LS_COMMAND_TRAIN | LS_COMMAND_BENCH_STEP))
+        return open_devices(session, (int)devices, devices, error);
+    return open_devices(session, 1, command & LS_COMMAND_PLAN ? devices : 1, error);
 }
 
 ls_status ls_session_open(ls_session *session, const ls_options *options,
@@ -50,8 +64,7 @@ ls_status ls_session_open(ls_session *session, const ls_options *options,
     const unsigned trained = LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP;
     if (command & trained)
         LS_TRY(ls_strategy_of(&session->strategy, options, command != LS_COMMAND_PLAN, error));
-    LS_TRY_GOTO(status, ls_session_open_devices(session, device_count(options, command), error),
-                fail);
+    LS_TRY_GOTO(status, open_for(session, command, error), fail);
     LS_TRY_GOTO(status, ls_model_folder_open(&session->folder, options->model, error), fail);
     int64_t fallback = default_length ? default_length : session->folder.max_length;
     LS_TRY_GOTO(status,

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/fitting.h"
 #include "api/run_record.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
 enum {
-    DEFAULT_MAX_LENGTH = 128,
     WRITING_BYTES = 2 << 20, /* buffers of a file, its digest, run.json */
 };
 
@@ -47,7 +47,7 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
     /* A batch larger than the data is one short batch an epoch. */
     if (train && batch_size > (int64_t)ls_dataset_count(train))
         batch_size = ls_dataset_count(train);
-    return (ls_run_memory_options){
+    ls_run_memory_options memory = {
         .training = {.config = &session->folder.config,
                      .classes = classes,
                      .training = true,
@@ -61,21 +61,37 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                    .decay_all = options->weight_decay_all,
                                    .max_norm = (float)options->max_grad_norm},
                      .batch_size = batch_size,
-                     .strategy = session->strategy.name,
-                     .ranks = (int)options->devices,
                      .bucket_bytes = options->bucket_size,
-                     .recompute = session->strategy.recompute,
-                     .offload = {.optimizer = ls_strategy_space(session->strategy.optimizer),
-                                 .parameters = ls_strategy_space(session->strategy.parameters),
-                                 .block_elements =
-                                     options->offload_block_size / (int64_t)sizeof(float)},
                      .leaf_size = options->leaf_size,
+                     .prefetch_limited = options->prefetch_bucket_size >= 0,
+                     .prefetch_elements = options->prefetch_bucket_size,
+                     .whole_below = options->persistence_threshold,
                      .longest_row = longest_row,
                      .audit = options->audit_every > 0,
                      .snapshot = ls_checkpoints_use_snapshots(options)},
         .samples_per_pass = options->samples_per_pass,
         .evaluation_longest_row = longest_evaluated(validation, test, longest_row),
     };
+    ls_training_use_strategy(&memory.training, options, &session->strategy, options->devices);
+    return memory;
+}
+
+void ls_training_use_strategy(ls_assembly_options *training, const ls_options *options,
+                              const ls_strategy *strategy, int64_t devices)
+{
+    training->strategy = strategy->name;
+    training->ranks = (int)devices;
+    training->recompute = strategy->recompute;
+    training->offload = (ls_offload_options){.optimizer = ls_strategy_space(strategy->optimizer),
+                                             .parameters = ls_strategy_space(strategy->parameters),
+                                             .block_elements = options->offload_block_size /
+                                                               (int64_t)sizeof(float)};
+}
+
+double ls_training_row_tokens(const ls_dataset *train, const ls_run_memory_options *memory)
+{
+    if (!train) return (double)memory->training.longest_row;
+    return (double)ls_dataset_tokens(train) / (double)ls_dataset_count(train);
 }
 
 /* Every rank of a full batch has work to do. */
@@ -100,17 +116,38 @@ static const ls_weights *weights_of(const ls_training_run *run)
     return saved ? saved : run->session.folder.weights;
 }
 
+/* The strategy of the run is the one that was chosen from here on. */
+static ls_status choose_strategy(ls_training_run *run, ls_run_memory_options *memory,
+                                 ls_error *error)
+{
+    ls_session *session = &run->session;
+    if (strcmp(session->strategy.name, "auto") != 0) return LS_OK;
+    ls_session_stage(session, "measuring this machine to choose a strategy");
+    LS_TRY(ls_auto_choose(&run->choice, session, memory, ls_training_row_tokens(run->train, memory),
+                          error));
+    for (int i = 0; i < run->choice.count; i++)
+        ls_session_message(session, "%s", run->choice.lines[i]);
+    session->strategy = run->choice.chosen.strategy;
+    ls_training_use_strategy(&memory->training, session->options, &session->strategy,
+                             session->options->devices);
+    return LS_OK;
+}
+
 static ls_status make_programs(ls_training_run *run, ls_error *error)
 {
     ls_run_memory_options memory =
         ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
                                    run->validation, run->test);
     LS_TRY(ls_training_check_leaves(&memory, error));
-    LS_TRY(ls_run_programs_make(&run->programs, &memory, run->session.device, error));
+    LS_TRY(choose_strategy(run, &memory, error));
+    LS_TRY(ls_run_programs_find(&run->programs, &memory, run->session.device, error));
+    if (!ls_run_programs_fit(&run->programs, run->session.device))
+        return ls_fitting_refuse(&run->session, &memory, error);
     LS_TRY(ls_parameters_check(&run->programs.training, weights_of(run), error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
     ls_strategy_used(&run->used, &run->session.strategy);
+    if (run->choice.count) run->used.strategy = run->session.strategy.name;
     return LS_OK;
 }
 
@@ -237,7 +274,7 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
 {
     ls_status status;
     *run = (ls_training_run){.used = *options};
-    LS_TRY(ls_session_open(&run->session, options, callbacks, command, DEFAULT_MAX_LENGTH, error));
+    LS_TRY(ls_session_open(&run->session, options, callbacks, command, LS_TRAINING_LENGTH, error));
     if (options->output)
         LS_TRY_GOTO(status,
                     ls_output_check(options->output, options->model, &run->made_output, error),
@@ -295,6 +332,7 @@ void ls_training_run_close(ls_training_run *run)
     ls_ranks_free(run->ranks);
     ls_run_monitor_close(&run->monitor); /* after the threads that record */
     ls_run_programs_deinit(&run->programs);
+    ls_auto_choice_deinit(&run->choice);
     ls_free(run->confusion);
     ls_free(run->label_names);
     ls_dataset_free(run->train);
@@ -350,6 +388,7 @@ ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *
     size_t classes = (size_t)ls_labels_count(run->session.labels);
     const ls_train_report *report = &run->report;
     ls_run_results results = {0};
+    ls_auto_facts automatic;
     if (finished)
         LS_TRY(ls_run_results_make(&results, &run->monitor, &run->programs, report, error));
     const ls_run_fact facts[] = {
@@ -381,6 +420,7 @@ ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *
          .kind = LS_RUN_INTEGER,
          .integer = report->measured_file_bytes},
         {.key = "resumed_step", .kind = LS_RUN_INTEGER, .integer = report->resumed_step},
+        ls_auto_choice_fact(&run->choice, &automatic),
         /* The following are known only at the end. */
         {.key = "best_checkpoint", .kind = LS_RUN_TEXT, .text = best},
         {.key = "best_value",

@@ -2,6 +2,7 @@
 #ifndef LS_API_TRAINING_RUN_H
 #define LS_API_TRAINING_RUN_H
 
+#include "api/auto_strategy.h"
 #include "api/checkpoints.h"
 #include "api/run_monitor.h"
 #include "api/session.h"
@@ -9,6 +10,8 @@
 #include "data/sampler.h"
 #include "engine/memory.h"
 #include "engine/ranks.h"
+
+enum { LS_TRAINING_LENGTH = 128 }; /* --max-length when none is given */
 
 typedef struct ls_training_run {
     ls_session session;
@@ -18,6 +21,7 @@ typedef struct ls_training_run {
     size_t made_output; /* see ls_output_check; 0 once the folder holds something */
     ls_dataset *train, *validation, *test;
     const char **label_names;
+    ls_auto_choice choice; /* with --strategy auto */
     ls_run_programs programs;
     ls_ranks *ranks;
     int64_t *confusion;
@@ -50,6 +54,13 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                                  const ls_dataset *train,
                                                  const ls_dataset *validation,
                                                  const ls_dataset *test);
+
+/* Set what a strategy and a number of devices say. `strategy` is borrowed. */
+void ls_training_use_strategy(ls_assembly_options *training, const ls_options *options,
+                              const ls_strategy *strategy, int64_t devices);
+
+/* Tokens of a usual row: the mean of the training rows, without them the longest there may be. */
+double ls_training_row_tokens(const ls_dataset *train, const ls_run_memory_options *memory);
 
 /* LS_USAGE if a full batch has fewer leaves than there are ranks. */
 ls_status ls_training_check_leaves(const ls_run_memory_options *memory,

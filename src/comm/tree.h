@@ -47,6 +47,9 @@ typedef struct ls_tree_root {
  * than `capacity` of them are not written. Returns their number. */
 int ls_tree_roots(ls_tree_range all, int ranks, ls_tree_root *roots, int capacity);
 
+/* Roots of one rank's leaves, without walking over them: what a list of all would hold of it. */
+int ls_tree_range_roots(ls_tree_range range);
+
 /* The roots of a step's batch, as an exchange reads them: it adds those of its pass, [begin, end),
  * to what former passes have left open. Slots count from 0 in each pass of a rank. */
 typedef struct ls_step_roots {
