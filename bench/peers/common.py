@@ -150,8 +150,7 @@ def pairs_of(results, count):
 def summary(result):
     seconds, tokens = result["seconds"][WARM_UP:], result["tokens"][WARM_UP:]
     kept = {key: value for key, value in result.items() if key not in ("seconds", "tokens")}
-    rates = [t / s for t, s in zip(tokens, seconds)]
-    return {"tokens_per_second": statistics.median(rates), "step_seconds": statistics.median(seconds), **kept}
+    return {"tokens_per_second": sum(tokens) / sum(seconds), "step_seconds": statistics.median(seconds), **kept}
 
 
 def start(work, arguments, cases):
