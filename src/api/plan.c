@@ -44,7 +44,9 @@ static ls_status describe(ls_session *session, ls_text *text, ls_error *error)
     if (classes == 0) classes = (int64_t)session->folder.config.label_count;
     ls_run_memory_options memory =
         ls_training_memory_options(session, classes, data.train, data.validation, data.test);
-    LS_TRY_GOTO(status, ls_training_check_leaves(&memory, error), done);
+    LS_TRY_GOTO(status, ls_training_check_ranks(session, &memory, error), done);
+    LS_TRY_GOTO(status, ls_session_message_bytes(session, &memory.training.message_bytes, error),
+                done);
     LS_TRY_GOTO(status, ls_run_programs_make(&programs, &memory, session->device, error), done);
     LS_TRY_GOTO(status, ls_run_programs_print(&programs, text, error), done);
     if (session->options->print_program) {
@@ -61,10 +63,14 @@ ls_status ls_plan_text(const ls_options *options, char **text, ls_error *error)
 {
     ls_session session;
     ls_text plan = {0};
-    LS_TRY(ls_session_open(&session, options, NULL, LS_COMMAND_PLAN, DEFAULT_MAX_LENGTH, error));
-    ls_status status = describe(&session, &plan, error);
+    ls_status status =
+        ls_session_open(&session, options, NULL, LS_COMMAND_PLAN, DEFAULT_MAX_LENGTH, error);
+    if (status == LS_OK) status = describe(&session, &plan, error);
+    status = ls_session_agree(&session, status, "the plan", error);
+    bool first = ls_session_is_first(&session);
+    if (!first && error && status != LS_OK) error->text[0] = '\0';
     ls_session_close(&session);
-    if (status != LS_OK) ls_text_deinit(&plan);
+    if (status != LS_OK || !first) ls_text_deinit(&plan); /* one process prints it */
     *text = plan.data;
     return status;
 }

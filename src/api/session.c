@@ -7,6 +7,7 @@
 #include "api/settings.h"
 #include "base/alloc.h"
 #include "base/topology.h"
+#include "engine/message_bytes.h"
 
 ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error)
 {
@@ -14,13 +15,15 @@ ls_status ls_session_open_devices(ls_session *session, int count, ls_error *erro
     int cores = 1;
     int64_t threads = options->threads;
     LS_TRY(ls_core_count(&cores, error));
+    const ls_processes_place *here = ls_session_place(session);
+    int sharing = here->shares_cores ? here->local_count * count : count;
     if (threads == 0) {
-        threads = cores / count;
+        threads = cores / sharing;
         if (threads < 1) threads = 1;
     }
-    if (count * threads > cores)
+    if (sharing * threads > cores)
         ls_session_message(session, "%d device%s of %lld thread%s on %d core%s: they take turns",
-                           count, count == 1 ? "" : "s", (long long)threads,
+                           sharing, sharing == 1 ? "" : "s", (long long)threads,
                            threads == 1 ? "" : "s", cores, cores == 1 ? "" : "s");
     LS_TRY(LS_NEW(session->devices, count, "devices", error));
     for (; session->device_count < count; session->device_count++)
@@ -33,11 +36,68 @@ ls_status ls_session_open_devices(ls_session *session, int count, ls_error *erro
 }
 
 /* Only training is spread over devices. */
+enum { SPREAD = LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP };
+
 static int device_count(const ls_options *options, unsigned command)
 {
-    const unsigned spread = LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP;
-    return command & spread ? (int)options->devices : 1;
+    return command & SPREAD ? (int)options->devices : 1;
 }
+
+const ls_processes_place *ls_session_place(const ls_session *session)
+{
+    static const ls_processes_place alone = {.count = 1, .hosts = 1, .local_count = 1};
+    return session->processes ? ls_processes_here(session->processes) : &alone;
+}
+
+int ls_session_ranks(const ls_session *session)
+{
+    return ls_session_place(session)->count * (int)session->options->devices;
+}
+
+ls_status ls_session_message_bytes(const ls_session *session, int64_t *bytes, ls_error *error)
+{
+    int hosts = ls_session_place(session)->hosts, *begin = NULL;
+    *bytes = 0;
+    if (hosts == 1) return LS_OK;
+    LS_TRY(LS_NEW(begin, hosts + 1, "hosts", error));
+    for (int host = 0; host <= hosts; host++)
+        begin[host] =
+            ls_processes_host_first(session->processes)[host] * (int)session->options->devices;
+    *bytes = ls_collectives_message_bytes(begin, hosts);
+    ls_free(begin);
+    return LS_OK;
+}
+
+bool ls_session_is_first(const ls_session *session)
+{
+    return ls_session_place(session)->index == 0;
+}
+
+ls_status ls_session_agree(const ls_session *session, ls_status mine, const char *task,
+                           ls_error *error)
+{
+    return session->processes ? ls_processes_agree(session->processes, mine, task, error) : mine;
+}
+
+/* All processes but the first one say nothing. */
+static ls_status join(ls_session *session, ls_error *error)
+{
+    const ls_callbacks *callbacks = session->callbacks;
+    ls_processes_options options = {.timeout = session->options->timeout,
+                                    .peer_is_gone = callbacks->peer_is_gone,
+                                    .warn = callbacks->late,
+                                    .context = callbacks->context};
+    LS_TRY(ls_processes_join(&session->processes, &options, error));
+    if (ls_session_is_first(session)) return LS_OK;
+    session->own_callbacks = (ls_callbacks){.context = callbacks->context,
+                                            .should_stop = callbacks->should_stop,
+                                            .late = callbacks->late,
+                                            .peer_is_gone = callbacks->peer_is_gone};
+    session->callbacks = &session->own_callbacks;
+    return LS_OK;
+}
+
+static void close_all_but_processes(ls_session *session);
 
 ls_status ls_session_open(ls_session *session, const ls_options *options,
                           const ls_callbacks *callbacks, unsigned command, int64_t default_length,
@@ -47,9 +107,10 @@ ls_status ls_session_open(ls_session *session, const ls_options *options,
     ls_status status;
     *session = (ls_session){.options = options, .callbacks = callbacks ? callbacks : &silent};
     LS_TRY(ls_options_check(options, command, error));
-    const unsigned trained = LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP;
-    if (command & trained)
+    if (command & SPREAD) {
         LS_TRY(ls_strategy_of(&session->strategy, options, command != LS_COMMAND_PLAN, error));
+        LS_TRY(join(session, error));
+    }
     LS_TRY_GOTO(status, ls_session_open_devices(session, device_count(options, command), error),
                 fail);
     LS_TRY_GOTO(status, ls_model_folder_open(&session->folder, options->model, error), fail);
@@ -63,11 +124,18 @@ ls_status ls_session_open(ls_session *session, const ls_options *options,
         LS_TRY_GOTO(status, ls_model_folder_labels(&session->folder, session->labels, error), fail);
     return LS_OK;
 fail:
-    ls_session_close(session);
+    close_all_but_processes(session);
     return status;
 }
 
 void ls_session_close(ls_session *session)
+{
+    close_all_but_processes(session);
+    ls_processes_leave(session->processes);
+    session->processes = NULL;
+}
+
+static void close_all_but_processes(ls_session *session)
 {
     ls_labels_free(session->labels);
     ls_model_folder_close(&session->folder);
@@ -80,6 +148,19 @@ void ls_session_close(ls_session *session)
     session->devices = NULL;
     session->device = NULL;
     session->device_count = 0;
+}
+
+ls_status ls_session_open_ranks(ls_session *session, const ls_options *options, ls_error *error)
+{
+    static const ls_callbacks silent = {0};
+    *session = (ls_session){.options = options, .callbacks = &silent};
+    LS_TRY(join(session, error));
+    ls_status status = LS_NEW(session->devices, options->devices, "devices", error);
+    for (; status == LS_OK && session->device_count < options->devices; session->device_count++) {
+        status = ls_cpu_device_new(&session->devices[session->device_count], 1, 0, error);
+        if (status != LS_OK) break;
+    }
+    return ls_session_agree(session, status, "the start of the devices", error);
 }
 
 ls_status ls_session_need_head(const ls_session *session, ls_error *error)

@@ -9,21 +9,24 @@
 #include "data/sampler.h"
 #include "engine/memory.h"
 #include "engine/ranks.h"
+#include "monitor/rank_log.h"
 
 typedef struct ls_training_run {
     ls_session session;
     const ls_sources *sources;
     ls_options used; /* the options with what the run resolved */
     ls_train_report report;
-    size_t made_output; /* see ls_output_check; 0 once the folder holds something */
+    size_t made_output;             /* see ls_output_check; 0 once the folder holds something */
+    ls_shared_memory shared_memory; /* of the host's processes */
     ls_dataset *train, *validation, *test;
     const char **label_names;
     ls_run_programs programs;
     ls_ranks *ranks;
     int64_t *confusion;
     ls_sampler *sampler;
-    ls_reader *reader; /* of the batches of all steps */
-    ls_run_monitor monitor;
+    ls_reader *reader;       /* of the batches of all steps */
+    ls_run_monitor monitor;  /* of the first process */
+    ls_rank_log **rank_logs; /* [devices], with --log-ranks all */
     int64_t steps_per_epoch, total_steps;
     double seconds_before; /* of the steps before those of this process */
     ls_checkpoints checkpoints;
@@ -41,6 +44,19 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
 ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
                                 ls_error *error) LS_MUST_CHECK;
 void ls_training_run_close(ls_training_run *run);
+/* With --log-ranks all, after the start: a log for each rank of the process; and its lines. Without
+ * they do nothing. */
+ls_status ls_rank_logs_open(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
+ls_status ls_rank_logs_step(ls_training_run *run, const ls_batch *batch, int64_t step,
+                            const ls_step_result *result, ls_error *error) LS_MUST_CHECK;
+ls_status ls_rank_logs_line(ls_training_run *run, const char *line, ls_error *error) LS_MUST_CHECK;
+void ls_rank_logs_close(ls_training_run *run);
+/* LS_INVALID unless all processes have the same program, settings that change numbers, rows,
+ * weights and exchanges. */
+ls_status ls_training_run_compare(const ls_training_run *run, ls_error *error) LS_MUST_CHECK;
+/* The result of this process becomes that of all; one that failed is no longer waited for. */
+ls_status ls_training_run_agree(ls_training_run *run, ls_status mine, const char *task,
+                                ls_error *error) LS_MUST_CHECK;
 /* Give back the memory that was held for writing the model. */
 void ls_training_run_release(ls_training_run *run);
 
@@ -51,9 +67,10 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                                  const ls_dataset *validation,
                                                  const ls_dataset *test);
 
-/* LS_USAGE if a full batch has fewer leaves than there are ranks. */
-ls_status ls_training_check_leaves(const ls_run_memory_options *memory,
-                                   ls_error *error) LS_MUST_CHECK;
+/* LS_USAGE if a full batch has fewer leaves than there are ranks, or if the strategy cannot have as
+ * many. */
+ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory_options *memory,
+                                  ls_error *error) LS_MUST_CHECK;
 /* All steps, with an evaluation after each epoch and at the end. */
 ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
 /* Evaluate, report, and tell the sinks. */

@@ -8,7 +8,7 @@ static int plan(const ls_invocation *invocation)
     char *text = NULL;
     ls_error error;
     ls_status status = ls_plan_text(&invocation->options, &text, &error);
-    if (status == LS_OK) fputs(text, stdout);
+    if (status == LS_OK && text) fputs(text, stdout); /* of several processes one has it */
     ls_text_free(text);
     return ls_exit_report(status, &error);
 }
