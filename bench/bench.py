@@ -5,7 +5,7 @@
     bench/bench.py --tables [SECTION...]
 
 Sections: train, inference, gemm, share, price, growth, start, memory, tokenizer; of several devices
-ddp, zero, checkpoint, overlap (all when none is named, or "all").
+ddp, zero, checkpoint, comm, overlap (all when none is named, or "all").
 Contenders take turns, round after round; both sides' figure is real tokens over seconds of the same
 number of steps after a warm-up, and the median over the rounds. Writes build/bench/results.json, by
 section, and prints the tables of docs/performance.md; --tables prints them again from that file.
@@ -280,6 +280,62 @@ def section_tokenizer(context):
         rates.append((taken[1][1] - taken[0][1]) / (taken[1][0] - taken[0][0]))
     table("Tokenizer, one core, ids printed", ("tokens/s",), [(f"{statistics.median(rates) / 1e6:.1f} million",)])
     return rates
+
+
+MPIRUN = ["mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none"]
+MPI_SETTINGS = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+}
+
+
+def lockstep_comm(command, environment=None):
+    """Seconds by "collective, bytes"; MPI's all-reduce as "MPI_Allreduce, bytes"; "x ceiling" as "ceiling, ..."."""
+    output = run(command, env={**os.environ, **(environment or {})})
+    times = {}
+    for line in output.splitlines():
+        cells = line.split()
+        if len(cells) < 6 or not cells[1].isdigit():
+            continue
+        times[f"{cells[0]}, {cells[1]}"] = float(cells[2]) * 1e-6
+        times[f"ceiling, {cells[0]}, {cells[1]}"] = float(cells[5])
+        if len(cells) > 6:
+            times[f"MPI_Allreduce, {cells[1]}"] = float(cells[6]) * 1e-6
+    return times
+
+
+def gloo_comm():
+    output = run([python(), ROOT / "bench/peers/gloo_collectives.py"])
+    record = json.loads(output.splitlines()[-1])
+    return {f"{name}, {size}": seconds for name, sizes in record.items() for size, seconds in sizes.items()}
+
+
+def section_comm(context):
+    """Exchanges between two ranks: threads, processes under MPI, MPI's own, Gloo's."""
+    command = [BUILD / "lockstep", "bench", "comm"]
+    contenders = {"threads": lambda: lockstep_comm(command + ["--devices", 2]), "Gloo": gloo_comm}
+    if shutil.which("mpirun"):
+        contenders["processes"] = lambda: lockstep_comm(MPIRUN + command, MPI_SETTINGS)
+    medians = rounds_of(contenders, context.rounds)
+    rows = []
+    for case, seconds in medians["threads"].items():
+        if case.startswith("ceiling"):
+            continue
+        name, size = case.split(", ")
+        theirs = {"Gloo": medians["Gloo"].get(case)}
+        processes = medians.get("processes", {})
+        if name == "all-reduce":
+            theirs["MPI_Allreduce"] = processes.get(f"MPI_Allreduce, {size}")
+        row = [name, size, f"{1e6 * seconds:.0f}", f"{1e6 * processes[case]:.0f}" if processes else "-"]
+        row.append(f"{medians['threads']['ceiling, ' + case]:.2f}")
+        row += [
+            f"**{theirs[peer] / seconds:.2f}x**" if theirs.get(peer) else "-" for peer in ("Gloo", "MPI_Allreduce")
+        ]
+        rows.append(row)
+    header = ("two ranks", "bytes", "threads, us", "processes, us", "threads, x ceiling", "Gloo", "MPI_Allreduce")
+    table("Exchanges; the last two: how many times as long they take as our threads", header, rows)
+    return medians
 
 
 SECTIONS = {
