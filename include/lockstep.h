@@ -56,8 +56,8 @@ enum {
     LS_COMMAND_BENCH_GEMM = 128,
     LS_COMMAND_VERIFY = 256,
     LS_COMMAND_AUDIT = 512,
-    LS_COMMAND_COMPARE = 1 << 16, /* takes those of train, too */
     LS_COMMAND_BENCH_COMM = 1024,
+    LS_COMMAND_COMPARE = 1 << 16, /* takes those of train, too */
 };
 
 /* One row a setting, for command lines and help texts. */

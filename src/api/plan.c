@@ -49,13 +49,8 @@ static ls_status describe(ls_session *session, ls_text *text, ls_error *error)
     ls_run_memory_options memory;
     ls_status status;
     LS_TRY_GOTO(status, ls_plan_data_open(&data, session, &memory, error), done);
-    LS_TRY_GOTO(status,
-                ls_strategy_check_devices(&session->strategy, session->options->devices, error),
-                done);
-    LS_TRY_GOTO(status, ls_training_check_ranks(session, error), done);
+    LS_TRY_GOTO(status, ls_training_check_ranks(session, &memory, error), done);
     LS_TRY_GOTO(status, ls_session_message_bytes(session, &memory.training.message_bytes, error),
-                done);
-    LS_TRY_GOTO(status, ls_training_check_leaves(&memory, ls_session_place(session)->count, error),
                 done);
     LS_TRY_GOTO(status, ls_run_programs_find(&programs, &memory, session->device, error), done);
     if (!ls_run_programs_fit(&programs, session->device)) {

@@ -220,16 +220,15 @@ ls_status ls_plan_table_text(const ls_options *options, bool every_strategy, boo
     *text = NULL;
     ls_status status =
         ls_session_open(&t.session, options, NULL, LS_COMMAND_PLAN, LS_TRAINING_LENGTH, error);
-    if (status == LS_OK && ls_session_place(&t.session)->count > 1)
-        status = ls_fail(error, LS_USAGE,
-                         "a table of layouts is of one process: start it without mpirun, with a "
-                         "list of --devices");
     if (status == LS_OK) status = describe(&t, error);
+    status = ls_session_agree(&t.session, status, "the plan", error);
+    bool first = ls_session_is_first(&t.session);
+    if (!first && error && status != LS_OK) error->text[0] = '\0';
     ls_planner_deinit(&t.planner);
     ls_auto_choice_deinit(&t.choice);
     ls_plan_data_close(&t.data);
     ls_session_close(&t.session);
-    if (status == LS_OK)
+    if (status == LS_OK && first) /* one process prints it */
         *text = plan.data;
     else
         ls_text_deinit(&plan);

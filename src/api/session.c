@@ -20,15 +20,15 @@ ls_status ls_session_threads(const ls_options *options, int64_t devices, int *th
     return LS_OK;
 }
 
-/* `count` devices of as many threads each as `share` of them would have. Processes that nobody
- * bound to some of the cores divide them. */
+/* `count` devices of as many threads each as `share` of them would have. Processes of a host that
+ * bind to nothing share its cores. */
 static ls_status open_devices(ls_session *session, int count, int64_t share, ls_error *error)
 {
     const ls_processes_place *here = ls_session_place(session);
-    int cores = 1, threads, processes = here->shares_cores ? here->local_count : 1;
-    int sharing = processes * count;
+    int together = here->shares_cores ? here->local_count : 1, cores = 1, threads;
     LS_TRY(ls_core_count(&cores, error));
-    LS_TRY(ls_session_threads(session->options, processes * share, &threads, error));
+    LS_TRY(ls_session_threads(session->options, share * together, &threads, error));
+    int sharing = count * together;
     if (sharing * threads > cores)
         ls_session_message(session, "%d device%s of %d thread%s on %d core%s: they take turns",
                            sharing, sharing == 1 ? "" : "s", threads, threads == 1 ? "" : "s",
@@ -113,6 +113,9 @@ static ls_status join(ls_session *session, ls_error *error)
 
 static void close_all_but_processes(ls_session *session);
 
+/* The commands that several processes run together. */
+enum { SPREAD = LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP };
+
 ls_status ls_session_open(ls_session *session, const ls_options *options,
                           const ls_callbacks *callbacks, unsigned command, int64_t default_length,
                           ls_error *error)
@@ -121,8 +124,7 @@ ls_status ls_session_open(ls_session *session, const ls_options *options,
     ls_status status;
     *session = (ls_session){.options = options, .callbacks = callbacks ? callbacks : &silent};
     LS_TRY(ls_options_check(options, command, error));
-    const unsigned spread = LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP;
-    if (command & spread) {
+    if (command & SPREAD) {
         LS_TRY(ls_strategy_of(&session->strategy, options, command != LS_COMMAND_PLAN, error));
         LS_TRY(join(session, error));
     }

@@ -68,16 +68,17 @@ static ls_status write_profile_if_due(ls_training_run *run, ls_error *error)
     return LS_OK;
 }
 
-static ls_status run_step(ls_training_run *run, bool *stop, ls_error *error)
+static ls_status run_step(ls_training_run *run, ls_error *error)
 {
     const ls_batch *batch;
     ls_step_result result;
-    bool more, first = ls_session_is_first(&run->session);
+    bool more;
     ls_monitored_step step = {run->report.steps + 1, ls_seconds()};
-    if (first) step = ls_run_monitor_step_begin(&run->monitor, step.number);
+    if (ls_session_is_first(&run->session))
+        step = ls_run_monitor_step_begin(&run->monitor, step.number);
     LS_TRY(ls_reader_next(run->reader, &batch, &more, error));
     if (!more) return ls_fail(error, LS_INTERNAL, "the reader ended before the run");
-    if (first) ls_run_monitor_batch(&run->monitor, &step);
+    if (ls_session_is_first(&run->session)) ls_run_monitor_batch(&run->monitor, &step);
     if (run->used.audit_every > 0 && step.number % run->used.audit_every == 0)
         LS_TRY(ls_ranks_step_audited(run->ranks, step.number, batch, &result, error));
     else
@@ -85,8 +86,8 @@ static ls_status run_step(ls_training_run *run, bool *stop, ls_error *error)
     LS_TRY(report_step(run, &step, batch, &result, error));
     if (!result.finite) LS_TRY(skip_or_stop(run, step.number, &result, error));
     run->report.steps++;
-    *stop = result.stop && run->report.steps < run->total_steps;
-    return first ? write_profile_if_due(run, error) : LS_OK;
+    run->report.stopped = result.stop && run->report.steps < run->total_steps;
+    return ls_session_is_first(&run->session) ? write_profile_if_due(run, error) : LS_OK;
 }
 
 static ls_status evaluate_if_due(ls_training_run *run, ls_error *error)
@@ -104,18 +105,17 @@ static ls_status catch_up(ls_training_run *run, ls_error *error)
     if (run->report.steps == 0) return LS_OK;
     int64_t evaluated = run->checkpoints.evaluated;
     LS_TRY(evaluate_if_due(run, error));
-    if (run->checkpoints.evaluated != evaluated) ls_checkpoints_step(run, false);
-    return LS_OK;
+    if (run->checkpoints.evaluated == evaluated) return LS_OK;
+    return ls_checkpoints_step(run, false, error);
 }
 
 ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
 {
     LS_TRY(catch_up(run, error));
-    while (run->report.steps < run->total_steps) {
-        LS_TRY(run_step(run, &run->report.stopped, error));
+    while (run->report.steps < run->total_steps && !run->report.stopped) {
+        LS_TRY(run_step(run, error));
         if (!run->report.stopped) LS_TRY(evaluate_if_due(run, error));
-        ls_checkpoints_step(run, run->report.stopped);
-        if (run->report.stopped) return LS_OK;
+        LS_TRY(ls_checkpoints_step(run, run->report.stopped, error));
     }
     return LS_OK;
 }
@@ -151,16 +151,11 @@ static ls_status write_results_once(ls_training_run *run, ls_error *error)
                                  error);
 }
 
-/* Also a checkpoint that could not be written: the model is there all the same. */
 static ls_status finish_record(ls_training_run *run, ls_error *error)
 {
-    ls_error unsaved;
     if (!ls_session_is_first(&run->session)) return LS_OK;
-    ls_status saved = ls_checkpoints_finish(run, &unsaved);
     LS_TRY(ls_run_monitor_finish(&run->monitor, error));
-    LS_TRY(ls_training_run_record(run, true, error));
-    if (saved != LS_OK && error) *error = unsaved;
-    return saved;
+    return ls_training_run_record(run, true, error);
 }
 
 static ls_status train(ls_training_run *run, const ls_sources *sources, ls_error *error)
@@ -174,7 +169,12 @@ static ls_status train(ls_training_run *run, const ls_sources *sources, ls_error
         LS_TRY(ls_training_run_evaluate(run, run->test, "test",
                                         (double)run->report.steps / (double)run->steps_per_epoch,
                                         error));
-    return finish_record(run, error);
+    ls_error unsaved;
+    ls_status saved = ls_checkpoints_finish(run, &unsaved);
+    LS_TRY(finish_record(run, error));
+    /* The model is there all the same. */
+    if (saved != LS_OK && error) *error = unsaved;
+    return saved;
 }
 
 void ls_finish_processes(void)
@@ -194,9 +194,9 @@ ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
                                          status == LS_OK ? error : NULL);
     if (status == LS_OK) status = logged;
     status = ls_training_run_agree(&run, status, "the end of the run", error);
-    bool first = ls_session_is_first(&run.session);
     if (report) *report = run.report;
     bool stopped = run.report.stopped, saved = run.checkpoints.saved == run.report.steps;
+    bool first = ls_session_is_first(&run.session);
     long long steps = (long long)run.report.steps;
     ls_training_run_close(&run);
     if (status != LS_OK || !stopped) return status;

@@ -27,124 +27,6 @@ static ls_status open_datasets(ls_training_run *run, ls_error *error)
     return LS_OK;
 }
 
-/* Tokens of the longest row that is evaluated; with neither file, room for the training rows. */
-static int64_t longest_evaluated(const ls_dataset *validation, const ls_dataset *test,
-                                 int64_t longest_row)
-{
-    if (!validation && !test) return longest_row;
-    int64_t longest = validation ? ls_dataset_longest(validation) : 1;
-    if (test && ls_dataset_longest(test) > longest) longest = ls_dataset_longest(test);
-    return longest;
-}
-
-ls_run_memory_options ls_training_memory_options(const ls_session *session, int64_t classes,
-                                                 const ls_dataset *train,
-                                                 const ls_dataset *validation,
-                                                 const ls_dataset *test)
-{
-    const ls_options *options = session->options;
-    int64_t longest_row = train ? ls_dataset_longest(train) : session->max_length;
-    int64_t batch_size = options->batch_size;
-    /* A batch larger than the data is one short batch an epoch. */
-    if (train && batch_size > (int64_t)ls_dataset_count(train))
-        batch_size = ls_dataset_count(train);
-    ls_run_memory_options memory = {
-        .training = {.config = &session->folder.config,
-                     .classes = classes,
-                     .training = true,
-                     .optimizer = {.kind = strcmp(options->optimizer, "adam") == 0
-                                               ? LS_OPTIMIZER_ADAM
-                                               : LS_OPTIMIZER_ADAMW,
-                                   .beta1 = (float)options->adam_beta1,
-                                   .beta2 = (float)options->adam_beta2,
-                                   .epsilon = (float)options->adam_epsilon,
-                                   .weight_decay = (float)options->weight_decay,
-                                   .decay_all = options->weight_decay_all,
-                                   .max_norm = (float)options->max_grad_norm},
-                     .batch_size = batch_size,
-                     .bucket_bytes = options->bucket_size,
-                     .leaf_size = options->leaf_size,
-                     .prefetch_limited = options->prefetch_bucket_size >= 0,
-                     .prefetch_elements = options->prefetch_bucket_size,
-                     .whole_below = options->persistence_threshold,
-                     .longest_row = longest_row,
-                     .audit = options->audit_every > 0,
-                     .snapshot = ls_checkpoints_use_snapshots(options)},
-        .samples_per_pass = options->samples_per_pass,
-        .evaluation_longest_row = longest_evaluated(validation, test, longest_row),
-    };
-    ls_training_use_strategy(&memory.training, options, &session->strategy,
-                             ls_session_ranks(session));
-    return memory;
-}
-
-void ls_training_use_strategy(ls_assembly_options *training, const ls_options *options,
-                              const ls_strategy *strategy, int64_t devices)
-{
-    training->strategy = strategy->name;
-    training->ranks = (int)devices;
-    training->recompute = strategy->recompute;
-    training->offload = (ls_offload_options){.optimizer = ls_strategy_space(strategy->optimizer),
-                                             .parameters = ls_strategy_space(strategy->parameters),
-                                             .block_elements = options->offload_block_size /
-                                                               (int64_t)sizeof(float)};
-}
-
-double ls_training_row_tokens(const ls_dataset *train, const ls_run_memory_options *memory)
-{
-    if (!train) return (double)memory->training.longest_row;
-    return (double)ls_dataset_tokens(train) / (double)ls_dataset_count(train);
-}
-
-ls_status ls_training_check_ranks(const ls_session *session, ls_error *error)
-{
-    const ls_options *options = session->options;
-    int ranks = ls_session_ranks(session);
-    if (ls_session_place(session)->count == 1) return LS_OK;
-    if (strcmp(session->strategy.name, "single") == 0 && ranks > 1)
-        return ls_fail(error, LS_USAGE,
-                       "--strategy single runs on one rank, and %d are started: use --strategy ddp",
-                       ranks);
-    const char *missing = NULL;
-    if (strcmp(session->strategy.name, "auto") == 0) missing = "--strategy auto";
-    if (options->save_every > 0) missing = "--save-every";
-    if (options->keep_best) missing = "--keep-best";
-    if (options->audit_every > 0) missing = "--audit-every";
-    if (!missing) return LS_OK;
-    return ls_fail(error, LS_UNSUPPORTED,
-                   "%s is not built for several processes: leave it out, or use --devices in one "
-                   "process",
-                   missing);
-}
-
-/* "--devices 3 is", or "6 ranks (2 processes of --devices 3) are" */
-static void describe_ranks(int ranks, int processes, char into[80])
-{
-    if (processes == 1)
-        snprintf(into, 80, "--devices %d is", ranks);
-    else
-        snprintf(into, 80, "%d ranks (%d processes of --devices %d) are", ranks, processes,
-                 ranks / processes);
-}
-
-/* Every rank of a full batch has work to do. */
-ls_status ls_training_check_leaves(const ls_run_memory_options *memory, int processes,
-                                   ls_error *error)
-{
-    char ranks[80];
-    int64_t batch = memory->training.batch_size, leaf = memory->training.leaf_size;
-    int64_t leaves = (batch + leaf - 1) / leaf;
-    if (leaves >= memory->training.ranks) return LS_OK;
-    int64_t fitting = batch / memory->training.ranks;
-    describe_ranks(memory->training.ranks, processes, ranks);
-    return ls_fail(error, LS_USAGE,
-                   "%s more than the %lld leaves of a batch (%lld samples, --leaf-size %lld): %s "
-                   "%lld",
-                   ranks, (long long)leaves, (long long)batch, (long long)leaf,
-                   fitting ? "use --leaf-size" : "use a --batch-size of at least",
-                   (long long)(fitting ? fitting : memory->training.ranks));
-}
-
 /* The checkpoint's, where the run goes on from one. */
 static const ls_weights *weights_of(const ls_training_run *run)
 {
@@ -158,6 +40,11 @@ static ls_status choose_strategy(ls_training_run *run, ls_run_memory_options *me
 {
     ls_session *session = &run->session;
     if (strcmp(session->strategy.name, "auto") != 0) return LS_OK;
+    if (ls_session_place(session)->count > 1)
+        return ls_fail(error, LS_USAGE,
+                       "--strategy auto chooses for the devices of one process, and %d are "
+                       "started: name a strategy (lockstep plan shows them)",
+                       ls_session_place(session)->count);
     ls_session_stage(session, "measuring this machine to choose a strategy");
     LS_TRY(ls_auto_choose(&run->choice, session, memory, ls_training_row_tokens(run->train, memory),
                           error));
@@ -165,7 +52,7 @@ static ls_status choose_strategy(ls_training_run *run, ls_run_memory_options *me
         ls_session_message(session, "%s", run->choice.lines[i]);
     session->strategy = run->choice.chosen.strategy;
     ls_training_use_strategy(&memory->training, session->options, &session->strategy,
-                             ls_session_ranks(session));
+                             session->options->devices);
     return LS_OK;
 }
 
@@ -174,10 +61,9 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
     ls_run_memory_options memory =
         ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
                                    run->validation, run->test);
-    LS_TRY(ls_training_check_ranks(&run->session, error));
-    LS_TRY(ls_training_check_leaves(&memory, ls_session_place(&run->session)->count, error));
-    LS_TRY(ls_session_message_bytes(&run->session, &memory.training.message_bytes, error));
+    LS_TRY(ls_training_check_ranks(&run->session, &memory, error));
     LS_TRY(choose_strategy(run, &memory, error));
+    LS_TRY(ls_session_message_bytes(&run->session, &memory.training.message_bytes, error));
     LS_TRY(ls_run_programs_find(&run->programs, &memory, run->session.device, error));
     if (!ls_run_programs_fit(&run->programs, run->session.device))
         return ls_fitting_refuse(&run->session, &memory, error);
@@ -347,7 +233,6 @@ static void scale_learning_rate(ls_training_run *run)
 static ls_status prepare(ls_training_run *run, ls_error *error)
 {
     scale_learning_rate(run);
-    if (run->session.options->output) LS_TRY(ls_checkpoints_choose(run, error));
     LS_TRY(open_datasets(run, error));
     plan_steps(run);
     run->used.max_length = run->session.max_length;
@@ -399,6 +284,7 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
         ls_session_open(&run->session, options, callbacks, command, LS_TRAINING_LENGTH, error);
     status = ls_session_agree(&run->session, status, "the opening of the model", error);
     if (status == LS_OK) status = check_output(run, error);
+    if (status == LS_OK) status = ls_checkpoints_choose(run, error);
     if (status == LS_OK) {
         status = prepare(run, error);
         status = ls_session_agree(&run->session, status, "the reading of the data", error);
@@ -447,8 +333,8 @@ void ls_training_run_release(ls_training_run *run)
 void ls_training_run_close(ls_training_run *run)
 {
     ls_training_run_release(run);
-    ls_rank_logs_close(run);
     ls_checkpoints_close(run);
+    ls_rank_logs_close(run);
     ls_reader_free(run->reader);
     ls_sampler_free(run->sampler);
     ls_ranks_free(run->ranks);
@@ -494,9 +380,9 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
     snprintf(line, sizeof line, "%s, step %lld: accuracy %.4f, loss %.6g, %.3f s", name,
              (long long)report.step, report.accuracy, report.loss, report.seconds);
     LS_TRY(ls_rank_logs_line(run, line, error));
-    if (ls_session_is_first(&run->session))
-        LS_TRY(ls_run_monitor_evaluation(&run->monitor, &report, error));
     if (dataset == run->validation) ls_checkpoints_validated(run, &report);
+    if (!ls_session_is_first(&run->session)) return LS_OK;
+    LS_TRY(ls_run_monitor_evaluation(&run->monitor, &report, error));
     if (callbacks->evaluation) callbacks->evaluation(callbacks->context, &report);
     return LS_OK;
 }

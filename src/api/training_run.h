@@ -71,19 +71,19 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                                  const ls_dataset *validation,
                                                  const ls_dataset *test);
 
-/* Set what a strategy and a number of devices say. `strategy` is borrowed. */
+/* Set what a strategy and a number of ranks say. `strategy` is borrowed. */
 void ls_training_use_strategy(ls_assembly_options *training, const ls_options *options,
-                              const ls_strategy *strategy, int64_t devices);
+                              const ls_strategy *strategy, int64_t ranks);
 
 /* Tokens of a usual row: the mean of the training rows, without them the longest there may be. */
 double ls_training_row_tokens(const ls_dataset *train, const ls_run_memory_options *memory);
 
-/* LS_USAGE if the strategy cannot have as many ranks as the processes have, or does not go with
- * several of these. */
-ls_status ls_training_check_ranks(const ls_session *session, ls_error *error) LS_MUST_CHECK;
-/* LS_USAGE if a full batch has fewer leaves than there are ranks. */
-ls_status ls_training_check_leaves(const ls_run_memory_options *memory, int processes,
+/* LS_USAGE if a full batch has fewer leaves than there are ranks; "--devices 9 is" of how many. */
+ls_status ls_training_check_leaves(const ls_run_memory_options *memory, const char *ranks,
                                    ls_error *error) LS_MUST_CHECK;
+/* The same for the ranks of this run; and LS_USAGE if the strategy cannot have as many. */
+ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory_options *memory,
+                                  ls_error *error) LS_MUST_CHECK;
 /* All steps, with an evaluation after each epoch and at the end. */
 ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
 /* Evaluate, report, and tell the sinks. */

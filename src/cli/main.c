@@ -11,10 +11,10 @@
 #include "cli/signals.h"
 
 static const ls_command *const commands[] = {
-    &ls_command_train,    &ls_command_evaluate,   &ls_command_predict,    &ls_command_inspect,
-    &ls_command_tokenize, &ls_command_plan,       &ls_command_bench_step, &ls_command_bench_gemm,
-    &ls_command_config,   &ls_command_launch,     &ls_command_compare,    &ls_command_verify,
-    &ls_command_audit,    &ls_command_bench_comm,
+    &ls_command_train,      &ls_command_evaluate, &ls_command_predict,    &ls_command_inspect,
+    &ls_command_tokenize,   &ls_command_plan,     &ls_command_bench_step, &ls_command_bench_gemm,
+    &ls_command_bench_comm, &ls_command_config,   &ls_command_launch,     &ls_command_compare,
+    &ls_command_verify,     &ls_command_audit,
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
@@ -87,8 +87,7 @@ static int run(int count, char **words)
         ls_complain(&error, LS_USAGE,
                     "no command '%s': there are train, evaluate, predict, inspect, tokenize, plan, "
                     "verify, audit, config, bench step, bench gemm, bench comm, launch and compare "
-                    "(lockstep "
-                    "--help)",
+                    "(lockstep --help)",
                     words[1]),
         &error);
 }

@@ -68,25 +68,6 @@ int ls_tree_roots(ls_tree_range all, int ranks, ls_tree_root *roots, int capacit
     return count;
 }
 
-int ls_tree_join_roots(const ls_tree_root *roots, int count, int64_t total, const int *begin,
-                       int groups, ls_tree_root *joined, int32_t *below)
-{
-    int made = 0, i = 0;
-    for (int group = 0; group < groups; group++) {
-        int first = i, slot = 0;
-        while (i < count && roots[i].rank < begin[group + 1])
-            i++;
-        for (int next = first; next < i; slot++) {
-            int64_t end = largest_node_end(roots[next].first, roots[i - 1].last + 1, total);
-            joined[made] = (ls_tree_root){group, slot, roots[next].first, end - 1};
-            for (; next < i && roots[next].last < end; next++)
-                below[next] = made;
-            made++;
-        }
-    }
-    return made;
-}
-
 /* Nodes that cover [begin, end), of which `end` is no leaf's: up to the middle of the smallest node
  * around them each one is larger than the one before, behind it smaller, a bit of the way each. */
 static int inner_roots(int64_t begin, int64_t end)
@@ -107,6 +88,25 @@ int ls_tree_range_roots(ls_tree_range range)
     for (int64_t first = range.begin; first < range.end; first += first & -first)
         count++;
     return count;
+}
+
+int ls_tree_join_roots(const ls_tree_root *roots, int count, int64_t total, const int *begin,
+                       int groups, ls_tree_root *joined, int32_t *below)
+{
+    int made = 0, i = 0;
+    for (int group = 0; group < groups; group++) {
+        int first = i, slot = 0;
+        while (i < count && roots[i].rank < begin[group + 1])
+            i++;
+        for (int next = first; next < i; slot++) {
+            int64_t end = largest_node_end(roots[next].first, roots[i - 1].last + 1, total);
+            joined[made] = (ls_tree_root){group, slot, roots[next].first, end - 1};
+            for (; next < i && roots[next].last < end; next++)
+                below[next] = made;
+            made++;
+        }
+    }
+    return made;
 }
 
 int ls_tree_slots(ls_tree_range range, int64_t samples, int64_t leaf_size, int64_t samples_per_pass)

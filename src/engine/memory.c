@@ -198,10 +198,12 @@ ls_status ls_run_programs_print(const ls_run_programs *programs, ls_text *text, 
                          (long long)pass, (long long)training->token_capacity,
                          training->program->gradient_slots,
                          training->program->gradient_slots == 1 ? "" : "s"));
-    for (ls_plan_arena arena = 0; arena <= LS_PLAN_AUDIT; arena++)
-        if ((arena <= LS_PLAN_SCRATCH && arena != LS_PLAN_STAGING && arena != LS_PLAN_MESSAGES) ||
-            training->plan.bytes[arena])
+    for (ls_plan_arena arena = 0; arena <= LS_PLAN_AUDIT; arena++) {
+        bool always =
+            arena <= LS_PLAN_SCRATCH && arena != LS_PLAN_STAGING && arena != LS_PLAN_MESSAGES;
+        if (always || training->plan.bytes[arena])
             LS_TRY(print_line(text, ls_plan_arena_name(arena), training->plan.bytes[arena], error));
+    }
     LS_TRY(print_line(text, "evaluation's own inputs", ls_run_programs_evaluation_bytes(programs),
                       error));
     LS_TRY(print_line(text, "total on the device", ls_run_programs_bytes(programs), error));

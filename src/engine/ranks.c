@@ -99,17 +99,17 @@ ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options, ls_error
     LS_TRY_GOTO(status, LS_NEW(ranks->shares, ls_ranks_processes(ranks), "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->trainers, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->evaluators, options->count, "ranks", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(ranks->executors, options->count, "ranks", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(ranks->findings, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->results, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->notes, options->count, "ranks", error), fail);
-    LS_TRY_GOTO(status, LS_NEW(ranks->executors, options->count, "ranks", error), fail);
-    LS_TRY_GOTO(status, LS_NEW(ranks->sides, options->count, "ranks", error), fail);
-    LS_TRY_GOTO(status, LS_NEW(ranks->findings, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, new_group(ranks, options, error), fail);
     ranks->first = ls_rank_group_comm(ranks->group, 0)->rank;
     for (int rank = 0; rank < options->count; rank++)
         LS_TRY_GOTO(status, new_rank(ranks, options, rank, error), fail);
     if (options->programs->training.collective)
         LS_TRY_GOTO(status, ls_rank_group_run(ranks->group, connect, ranks, error), fail);
+    if (options->trainer.audit) LS_TRY_GOTO(status, ls_ranks_new_audits(ranks, error), fail);
     *out = ranks;
     return LS_OK;
 fail:
@@ -130,8 +130,9 @@ void ls_ranks_free(ls_ranks *ranks)
     ls_free(ranks->results);
     ls_free(ranks->shares);
     ls_free(ranks->executors);
-    ls_free(ranks->sides);
     ls_free(ranks->findings);
+    ls_free(ranks->own_hashes);
+    ls_free(ranks->all_hashes);
     ls_free(ranks->notes);
     ls_free(ranks);
 }
@@ -237,36 +238,6 @@ static void add_shares(ls_ranks *ranks, ls_step_result *result)
     }
 }
 
-static ls_status diagnose(void *context, int index, ls_error *error)
-{
-    ls_ranks *ranks = context;
-    return ls_trainer_diagnose(ranks->trainers[index], ranks->batch, &ranks->findings[index],
-                               error);
-}
-
-/* All ranks have come to the same sums, so that all look. */
-static ls_status find_beginning(ls_ranks *ranks, ls_step_result *result, ls_error *error)
-{
-    ls_finding *all = NULL;
-    int processes = ls_ranks_processes(ranks);
-    result->finding = ranks->finding;
-    LS_TRY(ls_rank_group_run(ranks->group, diagnose, ranks, error));
-    for (int index = 1; index < ranks->count; index++)
-        ls_finding_merge(&ranks->findings[0], &ranks->findings[index]);
-    if (processes > 1) {
-        LS_TRY(LS_NEW(all, processes, "findings", error));
-        ls_status status = ls_processes_gather(ranks->processes, &ranks->findings[0], sizeof *all,
-                                               all, "what is not finite", error);
-        for (int i = 1; status == LS_OK && i < processes; i++)
-            ls_finding_merge(&all[0], &all[i]);
-        if (status == LS_OK) ranks->findings[0] = all[0];
-        ls_free(all);
-        LS_TRY(status);
-    }
-    ls_finding_print(&ranks->findings[0], ranks->finding);
-    return LS_OK;
-}
-
 ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
                         ls_step_result *result, ls_error *error)
 {
@@ -285,28 +256,8 @@ ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
         LS_TRY(ls_processes_gather(ranks->processes, &own, sizeof own, ranks->shares,
                                    "the end of the step", error));
     add_shares(ranks, result);
-    return result->finite ? LS_OK : find_beginning(ranks, result, error);
-}
-
-static ls_status hash_state(void *context, int rank, ls_error *error)
-{
-    ls_ranks *ranks = context;
-    return ls_audit_hash_state(ls_trainer_audit(ranks->trainers[rank]), error);
-}
-
-/* The ranks take turns to be checked. */
-ls_status ls_ranks_step_audited(ls_ranks *ranks, int64_t number, const ls_batch *batch,
-                                ls_step_result *result, ls_error *error)
-{
-    int audited = (int)(ranks->audits++ % ranks->count), checker = (audited + 1) % ranks->count;
-    LS_TRY(ls_rank_group_run(ranks->group, hash_state, ranks, error));
-    for (int rank = 0; rank < ranks->count; rank++) {
-        ranks->sides[rank] = ls_trainer_audit(ranks->trainers[rank]);
-        ls_trainer_audit_next(ranks->trainers[rank], audited);
-    }
-    LS_TRY(ls_audit_compare_state(ranks->sides, ranks->count, number, error));
-    LS_TRY(ls_ranks_step(ranks, number, batch, result, error));
-    return ls_audit_compare_pass(ranks->sides, audited, checker, number, error);
+    result->finding = "";
+    return result->finite ? LS_OK : ls_ranks_find_beginning(ranks, &result->finding, error);
 }
 
 void ls_ranks_trace(ls_ranks *ranks, ls_trace *trace)

@@ -69,7 +69,7 @@ ls_status ls_ranks_step(ls_ranks *ranks, int64_t step, const ls_batch *batch,
                         ls_step_result *result, ls_error *error) LS_MUST_CHECK;
 /* Record every rank's threads from now on, on tracks of `trace`; NULL stops it. */
 void ls_ranks_trace(ls_ranks *ranks, ls_trace *trace);
-/* The same with an audit, see audit.h: LS_DIFFERENT. */
+/* The same with an audit, see audit.h: LS_DIFFERENT, on all processes. */
 ls_status ls_ranks_step_audited(ls_ranks *ranks, int64_t step, const ls_batch *batch,
                                 ls_step_result *result, ls_error *error) LS_MUST_CHECK;
 /* Elements that all ranks have had from one another, up to the last step. */

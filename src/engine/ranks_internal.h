@@ -1,4 +1,5 @@
-/* What the files of the ranks share: ranks.c, and ranks_read.c for what several of them hold. */
+/* What the files of the ranks share: ranks.c; ranks_read.c for what several of them hold;
+ * ranks_checks.c for what they look for in each other's numbers. */
 #ifndef LS_ENGINE_RANKS_INTERNAL_H
 #define LS_ENGINE_RANKS_INTERNAL_H
 
@@ -31,13 +32,20 @@ struct ls_ranks {
     int64_t step;
     const ls_batch *batch;
     ls_step_result *results; /* [count] */
-    ls_audit **sides;        /* [count] of an audit */
-    int64_t audits;          /* so far */
+    int64_t elements;        /* of all ranks */
+    ls_step_share *shares;   /* [processes] */
     ls_finding *findings;    /* [count] */
     char finding[LS_FINDING_BYTES];
-    int64_t elements;      /* of all ranks */
-    ls_step_share *shares; /* [processes] */
+    int64_t audits;       /* so far */
+    uint64_t *own_hashes; /* of an audit: what this process tells of its ranks, */
+    uint64_t *all_hashes; /* and what all tell, process after process */
 };
+
+/* Of a step whose numbers are not finite; collective. */
+ls_status ls_ranks_find_beginning(ls_ranks *ranks, const char **finding,
+                                  ls_error *error) LS_MUST_CHECK;
+/* Room for audits; ls_ranks_free frees it. */
+ls_status ls_ranks_new_audits(ls_ranks *ranks, ls_error *error) LS_MUST_CHECK;
 
 static inline int ls_ranks_processes(const ls_ranks *ranks)
 {
