@@ -1,5 +1,7 @@
 #include "engine/ranks.h"
 
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/topology.h"
@@ -263,13 +265,23 @@ static ls_status find_beginning(ls_ranks *ranks, ls_step_result *result, ls_erro
     return LS_OK;
 }
 
+/* What one of several ranks ran out of is said with its number. */
+static void name_rank(ls_error *error)
+{
+    if (!error) return;
+    ls_error own = *error;
+    snprintf(error->text, sizeof error->text, "rank %d: %.980s", own.rank, own.text);
+}
+
 ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
                         ls_step_result *result, ls_error *error)
 {
     double begin = ls_seconds();
     ranks->step = number;
     ranks->batch = batch;
-    LS_TRY(ls_rank_group_run(ranks->group, step, ranks, error));
+    ls_status status = ls_rank_group_run(ranks->group, step, ranks, error);
+    if (ranks->count > 1 && (status == LS_IO || status == LS_NO_MEMORY)) name_rank(error);
+    LS_TRY(status);
     *result = ranks->results[0];
     for (int rank = 1; rank < ranks->count; rank++)
         result->samples_digest += ranks->results[rank].samples_digest;
