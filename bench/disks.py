@@ -109,7 +109,8 @@ class Lines:
     def __init__(self, command, output):
         self.metrics, self.times = output / "metrics.jsonl", []
         self.start = time.perf_counter()
-        self.process = subprocess.Popen([str(part) for part in command])
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen([str(part) for part in command], **quiet)
         self.seen = 0
 
     def look(self):
