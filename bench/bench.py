@@ -5,7 +5,7 @@
     bench/bench.py --tables [SECTION...]
 
 Sections: train, inference, gemm, share, price, growth, start, memory, tokenizer; of several devices
-ddp, zero, checkpoint, overlap (all when none is named, or "all").
+ddp, zero, checkpoint, comm, overlap (all when none is named, or "all").
 Contenders take turns, round after round; both sides' figure is real tokens over seconds of the same
 number of steps after a warm-up, and the median over the rounds. Writes build/bench/results.json, by
 section, and prints the tables of docs/performance.md; --tables prints them again from that file.
@@ -23,6 +23,7 @@ import tempfile
 import time
 
 import disks
+import exchanges
 import layouts
 from harness import BUILD, OUT, ROOT, WARM_UP, Left, markdown, measured, python, rounds_of, run, table, tables
 
@@ -284,7 +285,7 @@ def section_tokenizer(context):
 
 SECTIONS = {
     name.removeprefix("section_"): function
-    for place in (globals(), vars(layouts), vars(disks))
+    for place in (globals(), vars(layouts), vars(disks), vars(exchanges))
     for name, function in place.items()
     if name.startswith("section_")
 }
@@ -296,7 +297,11 @@ def machine():
     commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
     record = {"processor": model, "cores": len(os.sched_getaffinity(0)), "system": platform.platform()}
     record["commit"] = commit.stdout.strip()
-    record["instruction_set"] = os.environ.get("LOCKSTEP_ISA", "best of the machine")
+    folder = tempfile.mkdtemp(dir=OUT)
+    command = [BUILD / "lockstep", "train", "--model", ROOT / "tests/data/tiny-bert", "--max-steps", 1, "--quiet"]
+    run(command + ["--train", ROOT / "examples/data/debian-sections/train.jsonl", "--output", f"{folder}/run"])
+    record["instruction_set"] = json.loads(pathlib.Path(folder, "run/run.json").read_text())["instruction_set"]
+    shutil.rmtree(folder)
     return record
 
 

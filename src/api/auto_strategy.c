@@ -34,21 +34,22 @@ static ls_status measure_disk(double *bytes_per_second, const char *folder, ls_e
 {
     ls_block_file file = {0};
     void *block = NULL;
+    ls_error cause = {0};
     ls_status status;
-    LS_TRY_GOTO(status, ls_block_file_open(&file, folder, DISK_BYTES, error), done);
+    LS_TRY_GOTO(status, ls_block_file_open(&file, folder, DISK_BYTES, &cause), done);
     block = ls_allocate_pages(DISK_BLOCK, true);
     if (!block) {
-        status = ls_fail(error, LS_NO_MEMORY, "out of memory: %d bytes to measure %s with",
-                         DISK_BLOCK, folder);
+        status =
+            ls_fail(&cause, LS_NO_MEMORY, "out of memory: %d bytes to measure it with", DISK_BLOCK);
         goto done;
     }
     double begin = ls_seconds();
-    LS_TRY_GOTO(status, write_and_read(&file, block, error), done);
+    LS_TRY_GOTO(status, write_and_read(&file, block, &cause), done);
     *bytes_per_second = 2.0 * DISK_BYTES / (ls_seconds() - begin);
 done:
     ls_free_pages(block, DISK_BLOCK);
     ls_block_file_close(&file);
-    return status;
+    return status == LS_OK ? LS_OK : ls_fail(error, status, "--offload-path %s", cause.text);
 }
 
 static ls_status measure(ls_machine_rates *rates, const ls_planner *planner, ls_error *error)

@@ -182,7 +182,7 @@ static ls_status print_advice(search *s, ls_text *text, ls_error *error)
     if (!found)
         return ls_text_print(text, error,
                              "no change of up to %d settings that was tried makes it fit: raise "
-                             "--device-memory, or lower --batch-size",
+                             "--device-memory, or lower --batch-size per --devices",
                              MOST_CHANGES);
     LS_TRY(ls_text_print(text, error, "the smallest change that fits:"));
     return print_flags(s, text, error);

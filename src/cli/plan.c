@@ -16,7 +16,7 @@ static int plan(const ls_invocation *invocation)
     bool table = !one || automatic || options->device_list || invocation->json;
     ls_status status = table ? ls_plan_table_text(options, !one, invocation->json, &text, &error)
                              : ls_plan_text(options, &text, &error);
-    if (status == LS_OK) fputs(text, stdout);
+    if (status == LS_OK && text) fputs(text, stdout); /* of several processes one has it */
     ls_text_free(text);
     return ls_exit_report(status, &error);
 }
@@ -25,7 +25,7 @@ const ls_command ls_command_plan = {
     .name = "plan",
     .bit = LS_COMMAND_PLAN,
     .summary = "the memory of a run before it starts, and its program",
-    .usage = "--model FOLDER [flags of train] [--devices LIST] [--json] [--print]",
+    .usage = "--model FOLDER [flags of train] [--json] [--print]",
     .example = "lockstep plan --model all-MiniLM-L6-v2 --batch-size 64 --devices 1,2,4,8",
     .details =
         "Without --strategy: a table of all strategies, with and without offload and recompute, on "
