@@ -86,10 +86,15 @@ def section_overlap(context):
     steps = WARM_UP + max(4, context.steps // 3)
     command = ["bash", "-c", SCRIPT, "overlap", ROOT, folder, context.rounds]
     command += train_command(context, "--strategy", "ddp", "--threads", 1, "--max-steps", steps)
-    done = subprocess.run([str(part) for part in command])
-    if done.returncode == 77:
+    process = subprocess.Popen([str(part) for part in command])
+    try:
+        status = process.wait()
+    finally:  # an interrupted script takes its network down
+        process.terminate()
+        process.wait()
+    if status == 77:
         raise Left((folder / "reason").read_text(encoding="utf-8").strip())
-    if done.returncode != 0:
+    if status != 0:
         raise SystemExit((folder / "log").read_text(encoding="utf-8"))
     runs = iter(range(2 * context.rounds))
     contenders = {
