@@ -16,6 +16,12 @@ FAIL_POINTS ?=
 BUILD ?= build$(if $(FAIL_POINTS),/faults)$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 
 LIBRARIES := jansson libxxhash nettle hwloc
+# Ranks in several processes: Open MPI, or MPICH. MPI= (nothing) builds without.
+MPI ?= $(firstword $(foreach package,ompi-c mpich,$(if $(shell pkg-config --exists $(package) && echo yes),$(package))))
+ifneq ($(MPI),)
+CPPFLAGS += -DLS_HAVE_MPI $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(MPI)))
+LDLIBS += $(shell pkg-config --libs $(MPI))
+endif
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Isrc -DLS_VERSION='"$(VERSION)"' \
             $(shell pkg-config --cflags $(LIBRARIES))
 WARNINGS := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Werror
@@ -38,7 +44,8 @@ ISA_FLAGS_avx512 := -DLS_ISA_AVX512 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq
 
 KERNEL_SOURCES := $(wildcard src/kernels/*.c)
 CLI_SOURCES := $(wildcard src/cli/*.c src/launch/*.c)
-LIBRARY_SOURCES := $(filter-out $(KERNEL_SOURCES) $(CLI_SOURCES),$(wildcard src/*/*.c src/*/*/*.c))
+LIBRARY_SOURCES := $(filter-out $(KERNEL_SOURCES) $(CLI_SOURCES) $(if $(MPI),,src/comm/mpi/%), \
+                     $(wildcard src/*/*.c src/*/*/*.c))
 KERNEL_OBJECTS := $(foreach isa,$(ISAS),$(KERNEL_SOURCES:src/%.c=$(BUILD)/obj/$(isa)/%.o))
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:src/%.c=$(BUILD)/obj/%.o) $(KERNEL_OBJECTS)
 # The page of `lockstep compare`, Chart.js included, is part of the program.
@@ -176,7 +183,7 @@ install: all
 	ln -sf liblockstep.so.0 $(DESTDIR)$(PREFIX)/lib/liblockstep.so
 	install -m 644 include/lockstep.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 include/lockstep/*.h $(DESTDIR)$(PREFIX)/include/lockstep/
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' lockstep.pc.in \
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@MPI@|$(MPI)|' lockstep.pc.in \
 	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/lockstep.pc
 
 clean:

@@ -5,7 +5,7 @@
 #   ./test.sh            everything that needs no PyTorch (about ten minutes)
 #   ./test.sh peers      against PyTorch and Transformers, in a virtual environment made here
 #   ./test.sh faults     every crash, full disk and flipped bit that the fault tests know (half an hour)
-#   ./test.sh long       every layout of devices, a Slurm of one machine, accuracy over five seeds, minutes of
+#   ./test.sh long       every layout of devices, processes and hosts, a Slurm of one machine, accuracy over five seeds, minutes of
 #                        fuzzing for each target
 #   ./test.sh PART...    single parts: see the list of each tier below
 #
@@ -16,7 +16,7 @@ cd "$(dirname "$0")"
 
 normal_parts="packages format lint build symbols unit cli faults-short clang sanitize cli-sanitize thread fuzz install"
 peers_parts="packages build venv fetch peers"
-long_parts="packages build long-unit long-slurm venv fetch long-peers long-fuzz"
+long_parts="packages build long-unit long-mpi long-slurm venv fetch long-peers long-fuzz"
 
 jobs=$(nproc)
 logs=build/test-logs
@@ -129,6 +129,7 @@ fuzz_for() {
 part_fuzz() { fuzz_for 5; }
 # Every combination of layouts where ./test.sh unit takes one for each pair.
 part_long_unit() { make -j"$jobs" tests && LOCKSTEP_TEST_LONG=1 build/tests/engine/test_data_parallel; }
+part_long_mpi() { make -s -j"$jobs" all && LOCKSTEP_TEST_LONG=1 counted tools/run-cli-tests.sh mpi; }
 part_long_fuzz() { fuzz_for 300; }
 # Packages that nothing else needs, so that only this part installs them.
 part_long_slurm() { tools/install-packages.sh slurm && counted tools/run-cli-tests.sh --from tests/long; }

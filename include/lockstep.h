@@ -56,6 +56,7 @@ enum {
     LS_COMMAND_BENCH_GEMM = 128,
     LS_COMMAND_VERIFY = 256,
     LS_COMMAND_AUDIT = 512,
+    LS_COMMAND_BENCH_COMM = 1024,
     LS_COMMAND_COMPARE = 1 << 16, /* takes those of train, too */
 };
 
@@ -122,6 +123,12 @@ LS_API ls_status ls_config_text(const ls_options *options, const ls_sources *sou
 LS_API ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
                           const ls_sources *sources, ls_train_report *report, ls_error *error);
 
+/* A program that mpirun or srun starts in several processes calls this before it ends, after all
+ * other functions of Lockstep, when it has printed what it has to say: MPI, which the first
+ * training started, ends. All processes call it, but none after LS_LOST: those that are gone would
+ * be waited for. Does nothing in a program that runs alone. */
+LS_API void ls_finish_processes(void);
+
 /* Evaluate options->model on the labelled file options->data: one call of callbacks->evaluation,
  * and of callbacks->prediction for each row. options->predictions is written as JSONL. */
 LS_API ls_status ls_evaluate(const ls_options *options, const ls_callbacks *callbacks,
@@ -187,7 +194,8 @@ typedef struct ls_run_audit {
 LS_API ls_status ls_audit_record(const char *folder, ls_run_audit *report, ls_error *error);
 
 /* The memory of a run, without allocating it: one line a named part, then the total, as text that
- * ends with a newline; with options->print_program the program too. Free with ls_text_free. */
+ * ends with a newline; with options->print_program the program too. Free with ls_text_free. Of
+ * several processes the first one gets it, the others NULL. */
 LS_API ls_status ls_plan_text(const ls_options *options, char **text, ls_error *error);
 /* The same of many layouts side by side, a line each: of every strategy, with and without offload
  * and recompute as far as the settings leave it open, or of options->strategy alone, on each number
@@ -201,6 +209,10 @@ LS_API ls_status ls_plan_table_text(const ls_options *options, bool every_strate
 LS_API ls_status ls_bench_step_text(const ls_options *options, char **text, ls_error *error);
 /* FLOP/s of the matrix products of a step at the shapes of small and base-sized models. */
 LS_API ls_status ls_bench_gemm_text(const ls_options *options, char **text, ls_error *error);
+/* Time and bandwidth of the exchanges between ranks, from 64 KiB to 128 MiB: options->devices of
+ * each process, beside MPI_Allreduce and the speed of copying memory. Several processes: as
+ * ls_plan_text. */
+LS_API ls_status ls_bench_comm_text(const ls_options *options, char **text, ls_error *error);
 LS_API void ls_text_free(char *text);
 
 #ifdef __cplusplus

@@ -5,9 +5,9 @@
 # Usage: tools/install-packages.sh GROUP...      groups: build, fetch, test, slurm
 set -euo pipefail
 
-packages_build="build-essential pkg-config libhwloc-dev libjansson-dev libjs-chart.js libxxhash-dev nettle-dev"
+packages_build="build-essential pkg-config libhwloc-dev libjansson-dev libjs-chart.js libxxhash-dev nettle-dev libopenmpi-dev openmpi-bin"
 packages_fetch="ca-certificates python3 python3-pip"
-packages_test="chromium clang clang-format cmake git iproute2 jq libclang-rt-14-dev libcmocka-dev llvm openmpi-bin python3-venv"
+packages_test="chromium clang clang-format cmake git iproute2 jq libclang-rt-14-dev libcmocka-dev llvm python3-venv"
 packages_slurm="munge slurm-client slurmctld slurmd"
 
 wanted=()

@@ -75,6 +75,11 @@ typedef struct ls_options {
     int64_t device_memory;   /* bytes a device may use; 0: no limit */
     bool print_program;      /* plan: print the program too */
 
+    /* Several processes, started by mpirun or srun: each has `devices` ranks. */
+    const char *learning_rate_scaling; /* "none", "linear", "sqrt": of batch_size to the next */
+    int64_t base_batch_size; /* the batch for which learning_rate is meant; 0: none given */
+    const char *log_ranks;   /* "first", "all": rank-N.log in the output folder */
+    double timeout;          /* seconds that a rank may keep the others waiting; 0: for ever */
     /* Monitoring. */
     const char *tensorboard;   /* folder of TensorBoard event files; NULL: none */
     const char *csv;           /* folder of CSV files as DeepSpeed's csv_monitor has them; NULL */

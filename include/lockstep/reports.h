@@ -52,7 +52,8 @@ typedef struct ls_prediction {
     const float *probabilities;         /* [classes] */
 } ls_prediction;
 
-/* Any function may be NULL. All are called on the caller's thread. */
+/* Any function may be NULL. All but the last two are called on the caller's thread. With several
+ * processes only the first one calls step, evaluation, stage and message. */
 typedef struct ls_callbacks {
     void *context;
     /* A long preparation: "reading train.tsv", done of total (0: unknown). */
@@ -64,6 +65,12 @@ typedef struct ls_callbacks {
     /* Asked after each step: true stops the run there, the model is written. Asked now and then
      * while data is read, too: true ends the call, nothing is written. */
     bool (*should_stop)(void *context);
+    /* With several processes, from any thread of any of them. A rank keeps others waiting: one line
+     * that says which, for how long, and for what. */
+    void (*late)(void *context, const char *line);
+    /* Asked many times a second while something waits: true when whoever started the processes says
+     * that one of them is gone. The call then ends with LS_LOST. */
+    bool (*peer_is_gone)(void *context);
 } ls_callbacks;
 
 typedef struct ls_train_report {
@@ -76,7 +83,8 @@ typedef struct ls_train_report {
     /* Of one device, at the end; 0 where nothing is offloaded. */
     int64_t planned_host_bytes, measured_host_bytes; /* of the host's memory */
     int64_t planned_file_bytes, measured_file_bytes; /* on a disk */
-    char weights_sha256[65];                         /* of model.safetensors */
+    char weights_sha256[65]; /* of model.safetensors; the first process only */
+    int rank, ranks;         /* this process's first one, and how many in all */
 } ls_train_report;
 
 #endif

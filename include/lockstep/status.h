@@ -13,7 +13,8 @@
     X(NOT_FINITE, -6, "a number is not finite")                                                    \
     X(INTERRUPTED, -7, "stopped by request")                                                       \
     X(INTERNAL, -8, "internal error")                                                              \
-    X(DIFFERENT, -9, "a comparison found a difference")
+    X(DIFFERENT, -9, "a comparison found a difference")                                            \
+    X(LOST, -10, "a rank was lost or is too late")
 
 typedef enum ls_status {
 #define LS_STATUS_ENUM(name, code, text) LS_##name = code,

@@ -27,6 +27,7 @@ ls_status ls_checkpoints_open(ls_training_run *run, ls_error *error)
 {
     const ls_options *options = run->session.options;
     if (!options->output || !(saves(options) || options->save_on_signal)) return LS_OK;
+    if (ls_session_place(&run->session)->count > 1) return LS_OK;
     ls_saver_options saver = {
         .output = options->output,
         .owners = ls_ranks_owners(run->ranks),
@@ -169,17 +170,19 @@ void ls_checkpoints_validated(ls_training_run *run, const ls_evaluation_report *
     if (is_better(run, value)) checkpoints->best = (ls_best){.value = value, .step = report->step};
 }
 
-void ls_checkpoints_step(ls_training_run *run, bool stopping)
+ls_status ls_checkpoints_step(ls_training_run *run, bool stopping, ls_error *error)
 {
+    (void)error;
     const ls_options *options = run->session.options;
     ls_checkpoints *checkpoints = &run->checkpoints;
     int64_t step = run->report.steps;
-    if (!checkpoints->saver) return;
+    if (!checkpoints->saver) return LS_OK;
     poll(run);
     bool due = options->save_every > 0 && step % options->save_every == 0;
     bool best = options->keep_best && checkpoints->best.step == step;
     bool asked = stopping && options->save_on_signal;
     if (due || best || asked) save(run, !stopping);
+    return LS_OK;
 }
 
 ls_status ls_checkpoints_finish(ls_training_run *run, ls_error *error)

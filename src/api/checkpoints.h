@@ -62,7 +62,8 @@ bool ls_checkpoints_use_snapshots(const ls_options *options);
 ls_status ls_checkpoints_open(struct ls_training_run *run, ls_error *error) LS_MUST_CHECK;
 /* After a step and what was evaluated then: tell of a save that has ended, start one that is due. A
  * save that fails is told in a message, and is no failure here. */
-void ls_checkpoints_step(struct ls_training_run *run, bool stopping);
+ls_status ls_checkpoints_step(struct ls_training_run *run, bool stopping,
+                              ls_error *error) LS_MUST_CHECK;
 /* A validation was done after the present step. */
 void ls_checkpoints_validated(struct ls_training_run *run, const ls_evaluation_report *report);
 /* Wait for the last one. Fails as it did, or one before it that nothing has made good. */

@@ -83,9 +83,9 @@ static ls_status run_file(ls_session *session, ls_inference *inference, const ls
     }
     double start = ls_seconds();
     if (status == LS_OK)
-        status =
-            ls_evaluator_dataset(&(ls_evaluators){&inference->evaluator, NULL, 1}, dataset,
-                                 options->leaf_size, &evaluation, take_prediction, &sink, error);
+        status = ls_evaluator_dataset(&(ls_evaluators){.each = &inference->evaluator, .count = 1},
+                                      dataset, options->leaf_size, &evaluation, take_prediction,
+                                      &sink, error);
     if (sink.writer) {
         if (status == LS_OK) status = ls_writer_finish(&writer, error);
         ls_writer_abandon(&writer);

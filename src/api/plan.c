@@ -49,10 +49,9 @@ static ls_status describe(ls_session *session, ls_text *text, ls_error *error)
     ls_run_memory_options memory;
     ls_status status;
     LS_TRY_GOTO(status, ls_plan_data_open(&data, session, &memory, error), done);
-    LS_TRY_GOTO(status,
-                ls_strategy_check_devices(&session->strategy, session->options->devices, error),
+    LS_TRY_GOTO(status, ls_training_check_ranks(session, &memory, error), done);
+    LS_TRY_GOTO(status, ls_session_message_bytes(session, &memory.training.message_bytes, error),
                 done);
-    LS_TRY_GOTO(status, ls_training_check_leaves(&memory, error), done);
     LS_TRY_GOTO(status, ls_run_programs_find(&programs, &memory, session->device, error), done);
     if (!ls_run_programs_fit(&programs, session->device)) {
         status = ls_fitting_refuse(session, &memory, error);
@@ -76,10 +75,14 @@ ls_status ls_plan_text(const ls_options *options, char **text, ls_error *error)
     *text = NULL;
     if (options->device_list || (options->strategy && strcmp(options->strategy, "auto") == 0))
         return ls_fail(error, LS_USAGE, "a list of --devices and --strategy auto make a table");
-    LS_TRY(ls_session_open(&session, options, NULL, LS_COMMAND_PLAN, LS_TRAINING_LENGTH, error));
-    ls_status status = describe(&session, &plan, error);
+    ls_status status =
+        ls_session_open(&session, options, NULL, LS_COMMAND_PLAN, LS_TRAINING_LENGTH, error);
+    if (status == LS_OK) status = describe(&session, &plan, error);
+    status = ls_session_agree(&session, status, "the plan", error);
+    bool first = ls_session_is_first(&session);
+    if (!first && error && status != LS_OK) error->text[0] = '\0';
     ls_session_close(&session);
-    if (status != LS_OK) ls_text_deinit(&plan);
+    if (status != LS_OK || !first) ls_text_deinit(&plan); /* one process prints it */
     *text = plan.data;
     return status;
 }

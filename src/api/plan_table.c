@@ -218,13 +218,17 @@ ls_status ls_plan_table_text(const ls_options *options, bool every_strategy, boo
     ls_text plan = {0};
     table t = {.every = every_strategy, .json = json, .text = &plan};
     *text = NULL;
-    LS_TRY(ls_session_open(&t.session, options, NULL, LS_COMMAND_PLAN, LS_TRAINING_LENGTH, error));
-    ls_status status = describe(&t, error);
+    ls_status status =
+        ls_session_open(&t.session, options, NULL, LS_COMMAND_PLAN, LS_TRAINING_LENGTH, error);
+    if (status == LS_OK) status = describe(&t, error);
+    status = ls_session_agree(&t.session, status, "the plan", error);
+    bool first = ls_session_is_first(&t.session);
+    if (!first && error && status != LS_OK) error->text[0] = '\0';
     ls_planner_deinit(&t.planner);
     ls_auto_choice_deinit(&t.choice);
     ls_plan_data_close(&t.data);
     ls_session_close(&t.session);
-    if (status == LS_OK)
+    if (status == LS_OK && first) /* one process prints it */
         *text = plan.data;
     else
         ls_text_deinit(&plan);

@@ -1,5 +1,6 @@
 #include "api/planner.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "api/training_run.h"
@@ -59,7 +60,9 @@ ls_status ls_planner_row(ls_planner *planner, ls_plan_row *row, const ls_candida
     LS_TRY(find_device(planner, candidate->devices, error));
     ls_status status =
         ls_strategy_check_devices(&candidate->strategy, candidate->devices, &refusal);
-    if (status == LS_OK) status = ls_training_check_leaves(&memory, &refusal);
+    char ranks[40];
+    snprintf(ranks, sizeof ranks, "--devices %d is", (int)candidate->devices);
+    if (status == LS_OK) status = ls_training_check_leaves(&memory, ranks, &refusal);
     if (status == LS_OK)
         status = ls_run_programs_find(&programs, &memory, planner->device, &refusal);
     if (status == LS_OK)

@@ -116,6 +116,9 @@ ls_status ls_checkpoints_choose(ls_training_run *run, ls_error *error)
     char *folder = NULL;
     checkpoints->best.step = checkpoints->saved = checkpoints->evaluated = -1;
     if (!options->output) return LS_OK;
+    if (ls_session_place(&run->session)->count > 1 &&
+        (options->resume || options->save_every > 0 || options->keep_best))
+        return ls_fail(error, LS_UNSUPPORTED, "checkpoints of several processes");
     if (!options->resume) return refuse_to_lose(options->output, error);
     ls_status status = find_folder(run, &folder, error);
     if (status == LS_OK && folder && options->resume_weights_only)

@@ -7,6 +7,7 @@
 #include "api/settings.h"
 #include "base/alloc.h"
 #include "base/topology.h"
+#include "engine/message_bytes.h"
 
 ls_status ls_session_threads(const ls_options *options, int64_t devices, int *threads,
                              ls_error *error)
@@ -19,16 +20,19 @@ ls_status ls_session_threads(const ls_options *options, int64_t devices, int *th
     return LS_OK;
 }
 
-/* `count` devices of as many threads each as `share` of them would have. */
+/* `count` devices of as many threads each as `share` of them would have. Processes of a host that
+ * bind to nothing share its cores. */
 static ls_status open_devices(ls_session *session, int count, int64_t share, ls_error *error)
 {
-    int cores = 1, threads;
+    const ls_processes_place *here = ls_session_place(session);
+    int together = here->shares_cores ? here->local_count : 1, cores = 1, threads;
     LS_TRY(ls_core_count(&cores, error));
-    LS_TRY(ls_session_threads(session->options, share, &threads, error));
-    if (count * threads > cores)
+    LS_TRY(ls_session_threads(session->options, share * together, &threads, error));
+    int sharing = count * together;
+    if (sharing * threads > cores)
         ls_session_message(session, "%d device%s of %d thread%s on %d core%s: they take turns",
-                           count, count == 1 ? "" : "s", threads, threads == 1 ? "" : "s", cores,
-                           cores == 1 ? "" : "s");
+                           sharing, sharing == 1 ? "" : "s", threads, threads == 1 ? "" : "s",
+                           cores, cores == 1 ? "" : "s");
     LS_TRY(LS_NEW(session->devices, count, "devices", error));
     for (; session->device_count < count; session->device_count++)
         LS_TRY(ls_cpu_device_new(&session->devices[session->device_count], threads,
@@ -53,6 +57,65 @@ static ls_status open_for(ls_session *session, unsigned command, ls_error *error
     return open_devices(session, 1, command & LS_COMMAND_PLAN ? devices : 1, error);
 }
 
+const ls_processes_place *ls_session_place(const ls_session *session)
+{
+    static const ls_processes_place alone = {.count = 1, .hosts = 1, .local_count = 1};
+    return session->processes ? ls_processes_here(session->processes) : &alone;
+}
+
+int ls_session_ranks(const ls_session *session)
+{
+    return ls_session_place(session)->count * (int)session->options->devices;
+}
+
+ls_status ls_session_message_bytes(const ls_session *session, int64_t *bytes, ls_error *error)
+{
+    int hosts = ls_session_place(session)->hosts, *begin = NULL;
+    *bytes = 0;
+    if (hosts == 1) return LS_OK;
+    LS_TRY(LS_NEW(begin, hosts + 1, "hosts", error));
+    for (int host = 0; host <= hosts; host++)
+        begin[host] =
+            ls_processes_host_first(session->processes)[host] * (int)session->options->devices;
+    *bytes = ls_collectives_message_bytes(begin, hosts);
+    ls_free(begin);
+    return LS_OK;
+}
+
+bool ls_session_is_first(const ls_session *session)
+{
+    return ls_session_place(session)->index == 0;
+}
+
+ls_status ls_session_agree(const ls_session *session, ls_status mine, const char *task,
+                           ls_error *error)
+{
+    return session->processes ? ls_processes_agree(session->processes, mine, task, error) : mine;
+}
+
+/* All processes but the first one say nothing. */
+static ls_status join(ls_session *session, ls_error *error)
+{
+    const ls_callbacks *callbacks = session->callbacks;
+    ls_processes_options options = {.timeout = session->options->timeout,
+                                    .peer_is_gone = callbacks->peer_is_gone,
+                                    .warn = callbacks->late,
+                                    .context = callbacks->context};
+    LS_TRY(ls_processes_join(&session->processes, &options, error));
+    if (ls_session_is_first(session)) return LS_OK;
+    session->own_callbacks = (ls_callbacks){.context = callbacks->context,
+                                            .should_stop = callbacks->should_stop,
+                                            .late = callbacks->late,
+                                            .peer_is_gone = callbacks->peer_is_gone};
+    session->callbacks = &session->own_callbacks;
+    return LS_OK;
+}
+
+static void close_all_but_processes(ls_session *session);
+
+/* The commands that several processes run together. */
+enum { SPREAD = LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP };
+
 ls_status ls_session_open(ls_session *session, const ls_options *options,
                           const ls_callbacks *callbacks, unsigned command, int64_t default_length,
                           ls_error *error)
@@ -61,9 +124,10 @@ ls_status ls_session_open(ls_session *session, const ls_options *options,
     ls_status status;
     *session = (ls_session){.options = options, .callbacks = callbacks ? callbacks : &silent};
     LS_TRY(ls_options_check(options, command, error));
-    const unsigned trained = LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP;
-    if (command & trained)
+    if (command & SPREAD) {
         LS_TRY(ls_strategy_of(&session->strategy, options, command != LS_COMMAND_PLAN, error));
+        LS_TRY(join(session, error));
+    }
     LS_TRY_GOTO(status, open_for(session, command, error), fail);
     LS_TRY_GOTO(status, ls_model_folder_open(&session->folder, options->model, error), fail);
     int64_t fallback = default_length ? default_length : session->folder.max_length;
@@ -76,11 +140,18 @@ ls_status ls_session_open(ls_session *session, const ls_options *options,
         LS_TRY_GOTO(status, ls_model_folder_labels(&session->folder, session->labels, error), fail);
     return LS_OK;
 fail:
-    ls_session_close(session);
+    close_all_but_processes(session);
     return status;
 }
 
 void ls_session_close(ls_session *session)
+{
+    close_all_but_processes(session);
+    ls_processes_leave(session->processes);
+    session->processes = NULL;
+}
+
+static void close_all_but_processes(ls_session *session)
 {
     ls_labels_free(session->labels);
     ls_model_folder_close(&session->folder);
@@ -93,6 +164,19 @@ void ls_session_close(ls_session *session)
     session->devices = NULL;
     session->device = NULL;
     session->device_count = 0;
+}
+
+ls_status ls_session_open_ranks(ls_session *session, const ls_options *options, ls_error *error)
+{
+    static const ls_callbacks silent = {0};
+    *session = (ls_session){.options = options, .callbacks = &silent};
+    LS_TRY(join(session, error));
+    ls_status status = LS_NEW(session->devices, options->devices, "devices", error);
+    for (; status == LS_OK && session->device_count < options->devices; session->device_count++) {
+        status = ls_cpu_device_new(&session->devices[session->device_count], 1, 0, error);
+        if (status != LS_OK) break;
+    }
+    return ls_session_agree(session, status, "the start of the devices", error);
 }
 
 ls_status ls_session_need_head(const ls_session *session, ls_error *error)

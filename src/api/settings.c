@@ -38,6 +38,8 @@ static const struct choice {
     const char *name, *noun;
     const char *known[8];
 } choices[] = {
+    {"learning-rate-scaling", "ways", {"none", "linear", "sqrt"}},
+    {"log-ranks", "choices", {"first", "all"}},
     {"strategy", "strategies", {"single", "ddp", "zero1", "zero2", "zero3", "auto"}},
     {"recompute", "ways", {"none", "layer", "attention"}},
     {"offload-optimizer", "places", {"none", "host", "disk"}},
@@ -211,6 +213,17 @@ static ls_status check_combinations(const ls_options *options, unsigned command,
     LS_TRY(check_devices(options, command, error));
     ls_strategy strategy;
     LS_TRY(ls_strategy_of(&strategy, options, command != LS_COMMAND_PLAN, error));
+    bool scaled = (command & RUN) && strcmp(options->learning_rate_scaling, "none") != 0;
+    if (scaled && options->base_batch_size == 0)
+        return ls_fail(error, LS_USAGE,
+                       "--learning-rate-scaling %s needs --base-batch-size, the batch for which "
+                       "--learning-rate is meant",
+                       options->learning_rate_scaling);
+    if ((command & RUN) && !scaled && options->base_batch_size > 0)
+        return ls_fail(error, LS_USAGE,
+                       "--base-batch-size %" PRId64 " does nothing without --learning-rate-scaling "
+                       "linear or sqrt",
+                       options->base_batch_size);
     /* A plan may be of other strategies. */
     return command == LS_COMMAND_PLAN
                ? LS_OK

@@ -116,7 +116,7 @@
       "divide optimizer state, then gradients, then parameters among them; behind it +recompute stands for --recompute " \
       "layer, +offload for --offload-optimizer host and, with zero3, --offload-parameters host; " \
       "auto takes the fastest that fits and says why") \
-    X("devices", devices, DEVICES, RUN, 0, "1", 1, 4096, \
+    X("devices", devices, DEVICES, RUN | LS_COMMAND_BENCH_COMM, 0, "1", 1, 4096, \
       "devices to run on, each a group of cores with memory of its own, up to 64; plan takes a list " \
       "too, up to 4096: 1,2,4,...,4096") \
     X("bucket-size", bucket_size, BYTES, RUN, 0, "25MiB", 1, 9.2e18, \
@@ -144,6 +144,14 @@
       "threads of a device; 0: all cores, divided among the devices") \
     X("device-memory", device_memory, BYTES, RUN | INFER | LS_COMMAND_BENCH_GEMM, 0, "0", 0, 9.2e18, \
       "bytes that a device may use, such as 600MiB or 2GB; 0: no limit") \
+    X("learning-rate-scaling", learning_rate_scaling, TEXT, RUN, 0, "none", 0, 0, \
+      "none, or linear or sqrt: multiply --learning-rate by --batch-size / --base-batch-size, or by its root") \
+    X("base-batch-size", base_batch_size, INTEGER, RUN, 0, "0", 0, 1 << 20, \
+      "the batch for which --learning-rate is meant, with --learning-rate-scaling") \
+    X("log-ranks", log_ranks, TEXT, RUN, 0, "first", 0, 0, \
+      "first: one rank says what goes on; all: each writes rank-N.log into --output too") \
+    X("timeout", timeout, NUMBER, RUN | LS_COMMAND_BENCH_COMM, 0, "300", 0, 1e9, \
+      "several processes: seconds that one may keep the others waiting; 0: for ever") \
     X("tensorboard", tensorboard, TEXT, LS_COMMAND_TRAIN, 0, "", 0, 0, \
       "folder to write TensorBoard event files to") \
     X("csv", csv, TEXT, LS_COMMAND_TRAIN, 0, "", 0, 0, \

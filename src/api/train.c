@@ -5,6 +5,7 @@
 
 #include "api/training_run.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/files.h"
 #include "base/numbers.h"
@@ -33,6 +34,9 @@ static ls_status report_step(ls_training_run *run, const ls_monitored_step *step
                              const ls_batch *batch, const ls_step_result *result, ls_error *error)
 {
     const ls_callbacks *callbacks = run->session.callbacks;
+    run->report.seconds += result->end - step->begin;
+    LS_TRY(ls_rank_logs_step(run, batch, step->number, result, error));
+    if (!ls_session_is_first(&run->session)) return LS_OK;
     ls_step_report report = {
         .step = step->number,
         .total_steps = run->total_steps,
@@ -44,7 +48,6 @@ static ls_status report_step(ls_training_run *run, const ls_monitored_step *step
         .samples_digest = result->samples_digest,
         .device_bytes = run->report.measured_bytes,
     };
-    run->report.seconds += result->end - step->begin;
     report.seconds_left = run->report.seconds / (double)(step->number - run->report.resumed_step) *
                           (double)(run->total_steps - step->number);
     LS_TRY(ls_run_monitor_step_end(&run->monitor, step, batch, result,
@@ -70,10 +73,12 @@ static ls_status run_step(ls_training_run *run, ls_error *error)
     const ls_batch *batch;
     ls_step_result result;
     bool more;
-    ls_monitored_step step = ls_run_monitor_step_begin(&run->monitor, run->report.steps + 1);
+    ls_monitored_step step = {run->report.steps + 1, ls_seconds()};
+    if (ls_session_is_first(&run->session))
+        step = ls_run_monitor_step_begin(&run->monitor, step.number);
     LS_TRY(ls_reader_next(run->reader, &batch, &more, error));
     if (!more) return ls_fail(error, LS_INTERNAL, "the reader ended before the run");
-    ls_run_monitor_batch(&run->monitor, &step);
+    if (ls_session_is_first(&run->session)) ls_run_monitor_batch(&run->monitor, &step);
     if (run->used.audit_every > 0 && step.number % run->used.audit_every == 0)
         LS_TRY(ls_ranks_step_audited(run->ranks, step.number, batch, &result, error));
     else
@@ -81,7 +86,8 @@ static ls_status run_step(ls_training_run *run, ls_error *error)
     LS_TRY(report_step(run, &step, batch, &result, error));
     if (!result.finite) LS_TRY(skip_or_stop(run, step.number, &result, error));
     run->report.steps++;
-    return write_profile_if_due(run, error);
+    run->report.stopped = result.stop && run->report.steps < run->total_steps;
+    return ls_session_is_first(&run->session) ? write_profile_if_due(run, error) : LS_OK;
 }
 
 static ls_status evaluate_if_due(ls_training_run *run, ls_error *error)
@@ -93,32 +99,23 @@ static ls_status evaluate_if_due(ls_training_run *run, ls_error *error)
                                     (double)step / (double)run->steps_per_epoch, error);
 }
 
-static bool should_stop(const ls_training_run *run)
-{
-    const ls_callbacks *callbacks = run->session.callbacks;
-    if (run->report.steps == run->total_steps) return false;
-    return callbacks->should_stop && callbacks->should_stop(callbacks->context);
-}
-
 /* A stop may have come between a step and its evaluation. */
 static ls_status catch_up(ls_training_run *run, ls_error *error)
 {
     if (run->report.steps == 0) return LS_OK;
     int64_t evaluated = run->checkpoints.evaluated;
     LS_TRY(evaluate_if_due(run, error));
-    if (run->checkpoints.evaluated != evaluated) ls_checkpoints_step(run, false);
-    return LS_OK;
+    if (run->checkpoints.evaluated == evaluated) return LS_OK;
+    return ls_checkpoints_step(run, false, error);
 }
 
 ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
 {
     LS_TRY(catch_up(run, error));
-    while (run->report.steps < run->total_steps) {
+    while (run->report.steps < run->total_steps && !run->report.stopped) {
         LS_TRY(run_step(run, error));
-        run->report.stopped = should_stop(run);
         if (!run->report.stopped) LS_TRY(evaluate_if_due(run, error));
-        ls_checkpoints_step(run, run->report.stopped);
-        if (run->report.stopped) return LS_OK;
+        LS_TRY(ls_checkpoints_step(run, run->report.stopped, error));
     }
     return LS_OK;
 }
@@ -138,22 +135,51 @@ static ls_status write_results(ls_training_run *run, ls_error *error)
     return status;
 }
 
+/* The first process writes, the others send it what they hold. The model is there for all when they
+ * go on. */
+static ls_status write_results_once(ls_training_run *run, ls_error *error)
+{
+    ls_status status, served = LS_OK;
+    if (ls_session_place(&run->session)->count == 1) return write_results(run, error);
+    if (ls_session_is_first(&run->session)) {
+        status = write_results(run, error);
+        served = ls_ranks_end_serving(run->ranks, status == LS_OK ? error : NULL);
+    } else {
+        status = ls_ranks_serve(run->ranks, error);
+    }
+    return ls_training_run_agree(run, status == LS_OK ? served : status, "the writing of the model",
+                                 error);
+}
+
+static ls_status finish_record(ls_training_run *run, ls_error *error)
+{
+    if (!ls_session_is_first(&run->session)) return LS_OK;
+    LS_TRY(ls_run_monitor_finish(&run->monitor, error));
+    return ls_training_run_record(run, true, error);
+}
+
 static ls_status train(ls_training_run *run, const ls_sources *sources, ls_error *error)
 {
-    LS_TRY(ls_training_run_start(run, sources, error));
+    ls_status status = ls_training_run_start(run, sources, error);
+    LS_TRY(ls_session_agree(&run->session, status, "the start of the run", error));
+    LS_TRY(ls_rank_logs_open(run, error));
     LS_TRY(ls_training_run_steps(run, error));
-    LS_TRY(write_results(run, error));
+    LS_TRY(write_results_once(run, error));
     if (run->test && !run->report.stopped)
         LS_TRY(ls_training_run_evaluate(run, run->test, "test",
                                         (double)run->report.steps / (double)run->steps_per_epoch,
                                         error));
     ls_error unsaved;
     ls_status saved = ls_checkpoints_finish(run, &unsaved);
-    LS_TRY(ls_run_monitor_finish(&run->monitor, error));
-    LS_TRY(ls_training_run_record(run, true, error));
+    LS_TRY(finish_record(run, error));
     /* The model is there all the same. */
     if (saved != LS_OK && error) *error = unsaved;
     return saved;
+}
+
+void ls_finish_processes(void)
+{
+    ls_processes_finish();
 }
 
 ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
@@ -163,12 +189,20 @@ ls_status ls_train(const ls_options *options, const ls_callbacks *callbacks,
     if (report) *report = (ls_train_report){0};
     LS_TRY(ls_training_run_open(&run, options, callbacks, LS_COMMAND_TRAIN, error));
     ls_status status = train(&run, sources, error);
+    /* The first failure is told, not that of the log about it. */
+    ls_status logged = ls_rank_logs_line(&run, status == LS_OK || !error ? "end" : error->text,
+                                         status == LS_OK ? error : NULL);
+    if (status == LS_OK) status = logged;
+    status = ls_training_run_agree(&run, status, "the end of the run", error);
     if (report) *report = run.report;
     bool stopped = run.report.stopped, saved = run.checkpoints.saved == run.report.steps;
+    bool first = ls_session_is_first(&run.session);
     long long steps = (long long)run.report.steps;
     ls_training_run_close(&run);
     if (status != LS_OK || !stopped) return status;
-    return ls_fail(error, LS_INTERRUPTED,
-                   "stopped by request after step %lld; the model so far is in %s%s", steps,
-                   options->output, saved ? ", --resume auto goes on from there" : "");
+    ls_fail(error, LS_INTERRUPTED,
+            "stopped by request after step %lld; the model so far is in %s%s", steps,
+            options->output, saved ? ", --resume auto goes on from there" : "");
+    if (!first && error) error->text[0] = '\0';
+    return LS_INTERRUPTED;
 }

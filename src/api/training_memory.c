@@ -1,4 +1,5 @@
 /* What a run asks of memory: its assembly, as settings and data say. */
+#include <stdio.h>
 #include <string.h>
 
 #include "api/training_run.h"
@@ -49,15 +50,16 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
         .samples_per_pass = options->samples_per_pass,
         .evaluation_longest_row = longest_evaluated(validation, test, longest_row),
     };
-    ls_training_use_strategy(&memory.training, options, &session->strategy, options->devices);
+    ls_training_use_strategy(&memory.training, options, &session->strategy,
+                             ls_session_ranks(session));
     return memory;
 }
 
 void ls_training_use_strategy(ls_assembly_options *training, const ls_options *options,
-                              const ls_strategy *strategy, int64_t devices)
+                              const ls_strategy *strategy, int64_t ranks)
 {
     training->strategy = strategy->name;
-    training->ranks = (int)devices;
+    training->ranks = (int)ranks;
     training->recompute = strategy->recompute;
     training->offload = (ls_offload_options){.optimizer = ls_strategy_space(strategy->optimizer),
                                              .parameters = ls_strategy_space(strategy->parameters),
@@ -72,16 +74,33 @@ double ls_training_row_tokens(const ls_dataset *train, const ls_run_memory_optio
 }
 
 /* Every rank of a full batch has work to do. */
-ls_status ls_training_check_leaves(const ls_run_memory_options *memory, ls_error *error)
+ls_status ls_training_check_leaves(const ls_run_memory_options *memory, const char *ranks,
+                                   ls_error *error)
 {
     int64_t batch = memory->training.batch_size, leaf = memory->training.leaf_size;
     int64_t leaves = (batch + leaf - 1) / leaf;
     if (leaves >= memory->training.ranks) return LS_OK;
     int64_t fitting = batch / memory->training.ranks;
     return ls_fail(error, LS_USAGE,
-                   "--devices %d is more than the %lld leaves of a batch (%lld samples, "
-                   "--leaf-size %lld): %s %lld",
-                   memory->training.ranks, (long long)leaves, (long long)batch, (long long)leaf,
+                   "%s more than the %lld leaves of a batch (%lld samples, --leaf-size %lld): %s "
+                   "%lld",
+                   ranks, (long long)leaves, (long long)batch, (long long)leaf,
                    fitting ? "use --leaf-size" : "use a --batch-size of at least",
                    (long long)(fitting ? fitting : memory->training.ranks));
+}
+
+ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory_options *memory,
+                                  ls_error *error)
+{
+    char ranks[80];
+    int count = ls_session_place(session)->count, devices = (int)session->options->devices;
+    snprintf(ranks, sizeof ranks, "--devices %d is", devices);
+    if (count > 1)
+        snprintf(ranks, sizeof ranks, "%d ranks (%d processes of --devices %d) are",
+                 count * devices, count, devices);
+    if (memory->training.ranks > 1 && strcmp(session->strategy.name, "single") == 0)
+        return ls_fail(error, LS_USAGE,
+                       "--strategy single runs on one rank, and %d are started: use --strategy ddp",
+                       memory->training.ranks);
+    return ls_training_check_leaves(memory, ranks, error);
 }

@@ -8,6 +8,7 @@
 #include "api/run_record.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "engine/shared_folder.h"
 
 enum {
     WRITING_BYTES = 2 << 20, /* buffers of a file, its digest, run.json */
@@ -39,6 +40,11 @@ static ls_status choose_strategy(ls_training_run *run, ls_run_memory_options *me
 {
     ls_session *session = &run->session;
     if (strcmp(session->strategy.name, "auto") != 0) return LS_OK;
+    if (ls_session_place(session)->count > 1)
+        return ls_fail(error, LS_USAGE,
+                       "--strategy auto chooses for the devices of one process, and %d are "
+                       "started: name a strategy (lockstep plan shows them)",
+                       ls_session_place(session)->count);
     ls_session_stage(session, "measuring this machine to choose a strategy");
     LS_TRY(ls_auto_choose(&run->choice, session, memory, ls_training_row_tokens(run->train, memory),
                           error));
@@ -55,8 +61,9 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
     ls_run_memory_options memory =
         ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
                                    run->validation, run->test);
-    LS_TRY(ls_training_check_leaves(&memory, error));
+    LS_TRY(ls_training_check_ranks(&run->session, &memory, error));
     LS_TRY(choose_strategy(run, &memory, error));
+    LS_TRY(ls_session_message_bytes(&run->session, &memory.training.message_bytes, error));
     LS_TRY(ls_run_programs_find(&run->programs, &memory, run->session.device, error));
     if (!ls_run_programs_fit(&run->programs, run->session.device))
         return ls_fitting_refuse(&run->session, &memory, error);
@@ -95,13 +102,32 @@ static void report_offload(ls_training_run *run)
                            run->used.offload_path);
 }
 
+static ls_status allocate_shared(void *context, int64_t bytes, const char *what, void **out,
+                                 ls_error *error)
+{
+    return ls_processes_allocate(context, bytes, what, out, error);
+}
+
+static void share_memory(ls_training_run *run)
+{
+    run->shared_memory = (ls_shared_memory){run->session.processes, allocate_shared};
+    for (int i = 0; i < run->session.device_count; i++)
+        if (ls_session_place(&run->session)->local_count > 1)
+            run->session.devices[i]->shared = &run->shared_memory;
+}
+
 static ls_status make_ranks(ls_training_run *run, ls_error *error)
 {
     const ls_options *used = &run->used;
+    const ls_callbacks *callbacks = run->session.callbacks;
+    share_memory(run);
     ls_ranks_options ranks = {
         .programs = &run->programs,
         .devices = run->session.devices,
         .count = run->session.device_count,
+        .processes = run->session.processes,
+        .should_stop = callbacks->should_stop,
+        .context = callbacks->context,
         .trainer = {.leaf_size = used->leaf_size,
                     .seed = used->seed,
                     .audit = used->audit_every > 0,
@@ -123,6 +149,8 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
     LS_TRY(ls_checkpoints_open(run, error));
     LS_TRY(LS_NEW(run->confusion, classes * classes, "confusion counts", error));
     report_offload(run);
+    run->report.rank = ls_session_place(&run->session)->index * run->session.device_count;
+    run->report.ranks = ls_session_ranks(&run->session);
     run->report.planned_bytes = ls_run_programs_bytes(&run->programs);
     for (int i = 0; i < run->session.device_count; i++)
         if (run->session.devices[i]->allocated_bytes > run->report.measured_bytes)
@@ -133,6 +161,7 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
 static ls_status open_monitor(ls_training_run *run, ls_error *error)
 {
     int64_t tokens = (int64_t)ls_dataset_tokens(run->train) / (int64_t)ls_dataset_count(run->train);
+    if (!ls_session_is_first(&run->session)) return LS_OK;
     ls_run_monitor_options options = {.options = run->session.options,
                                       .programs = &run->programs,
                                       .ranks = run->session.device_count,
@@ -186,29 +215,89 @@ static ls_status start_reading(ls_training_run *run, ls_error *error)
     return ls_reader_new(&run->reader, &reading, error);
 }
 
+/* Goyal et al. 2017 (linear), Krizhevsky 2014 (sqrt). */
+static void scale_learning_rate(ls_training_run *run)
+{
+    ls_options *used = &run->used;
+    if (strcmp(used->learning_rate_scaling, "none") == 0) return;
+    double factor = (double)used->batch_size / (double)used->base_batch_size;
+    if (strcmp(used->learning_rate_scaling, "sqrt") == 0) factor = sqrt(factor);
+    used->learning_rate *= factor;
+    ls_session_message(&run->session,
+                       "learning rate %g: %g for a batch of %lld, times %g for one of %lld",
+                       used->learning_rate, run->session.options->learning_rate,
+                       (long long)used->base_batch_size, factor, (long long)used->batch_size);
+}
+
+/* What each process does by itself: checks, data, plan. */
+static ls_status prepare(ls_training_run *run, ls_error *error)
+{
+    scale_learning_rate(run);
+    LS_TRY(open_datasets(run, error));
+    plan_steps(run);
+    run->used.max_length = run->session.max_length;
+    LS_TRY(ls_checkpoints_match(run, error));
+    return make_programs(run, error);
+}
+
+static ls_status start(ls_training_run *run, ls_error *error)
+{
+    LS_TRY(make_ranks(run, error));
+    LS_TRY(open_monitor(run, error));
+    LS_TRY(load_weights(run, error));
+    return start_reading(run, error);
+}
+
+/* The first process makes it, all must see it. */
+static ls_status check_output(ls_training_run *run, ls_error *error)
+{
+    const ls_options *options = run->session.options;
+    if (!options->output) return LS_OK;
+    ls_status status = LS_OK;
+    if (ls_session_is_first(&run->session))
+        status = ls_output_check(options->output, options->model, &run->made_output, error);
+    LS_TRY(ls_session_agree(&run->session, status, "the check of the output folder", error));
+    return ls_shared_folder_check(run->session.processes, options->output, error);
+}
+
+/* What all agreed on is said by the first process; of a loss each says what it knows. */
+static void leave_text_to_the_first(const ls_training_run *run, ls_status status, ls_error *error)
+{
+    if (error && status != LS_OK && status != LS_LOST && !ls_session_is_first(&run->session))
+        error->text[0] = '\0';
+}
+
+ls_status ls_training_run_agree(ls_training_run *run, ls_status mine, const char *task,
+                                ls_error *error)
+{
+    if (mine != LS_OK && run->ranks) ls_ranks_abort(run->ranks, error);
+    ls_status status = ls_session_agree(&run->session, mine, task, error);
+    leave_text_to_the_first(run, status, error);
+    return status;
+}
+
 ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
                                const ls_callbacks *callbacks, unsigned command, ls_error *error)
 {
-    ls_status status;
     *run = (ls_training_run){.used = *options};
-    LS_TRY(ls_session_open(&run->session, options, callbacks, command, LS_TRAINING_LENGTH, error));
-    if (options->output)
-        LS_TRY_GOTO(status,
-                    ls_output_check(options->output, options->model, &run->made_output, error),
-                    fail);
-    LS_TRY_GOTO(status, ls_checkpoints_choose(run, error), fail);
-    LS_TRY_GOTO(status, open_datasets(run, error), fail);
-    plan_steps(run);
-    run->used.max_length = run->session.max_length;
-    LS_TRY_GOTO(status, ls_checkpoints_match(run, error), fail);
-    LS_TRY_GOTO(status, make_programs(run, error), fail);
-    LS_TRY_GOTO(status, make_ranks(run, error), fail);
-    LS_TRY_GOTO(status, open_monitor(run, error), fail);
-    LS_TRY_GOTO(status, load_weights(run, error), fail);
-    LS_TRY_GOTO(status, start_reading(run, error), fail);
-    return LS_OK;
-fail:
-    ls_training_run_close(run);
+    ls_status status =
+        ls_session_open(&run->session, options, callbacks, command, LS_TRAINING_LENGTH, error);
+    status = ls_session_agree(&run->session, status, "the opening of the model", error);
+    if (status == LS_OK) status = check_output(run, error);
+    if (status == LS_OK) status = ls_checkpoints_choose(run, error);
+    if (status == LS_OK) {
+        status = prepare(run, error);
+        status = ls_session_agree(&run->session, status, "the reading of the data", error);
+    }
+    if (status == LS_OK) status = ls_training_run_compare(run, error);
+    if (status == LS_OK) {
+        status = start(run, error);
+        status = ls_training_run_agree(run, status, "the start of the ranks", error);
+    }
+    if (status != LS_OK) {
+        leave_text_to_the_first(run, status, error);
+        ls_training_run_close(run);
+    }
     return status;
 }
 
@@ -217,6 +306,7 @@ ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
 {
     const char *output = run->session.options->output;
     run->sources = sources;
+    if (!ls_session_is_first(&run->session)) return LS_OK;
     run->reserve = ls_allocate_pages(WRITING_BYTES, false);
     if (!run->reserve)
         return ls_fail(error, LS_NO_MEMORY, "out of memory: %d bytes for writing the model",
@@ -244,6 +334,7 @@ void ls_training_run_close(ls_training_run *run)
 {
     ls_training_run_release(run);
     ls_checkpoints_close(run);
+    ls_rank_logs_close(run);
     ls_reader_free(run->reader);
     ls_sampler_free(run->sampler);
     ls_ranks_free(run->ranks);
@@ -285,8 +376,13 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
         .macro_f1 = ls_macro_f1(run->confusion, classes),
         .seconds = ls_seconds() - start,
     };
-    LS_TRY(ls_run_monitor_evaluation(&run->monitor, &report, error));
+    char line[200];
+    snprintf(line, sizeof line, "%s, step %lld: accuracy %.4f, loss %.6g, %.3f s", name,
+             (long long)report.step, report.accuracy, report.loss, report.seconds);
+    LS_TRY(ls_rank_logs_line(run, line, error));
     if (dataset == run->validation) ls_checkpoints_validated(run, &report);
+    if (!ls_session_is_first(&run->session)) return LS_OK;
+    LS_TRY(ls_run_monitor_evaluation(&run->monitor, &report, error));
     if (callbacks->evaluation) callbacks->evaluation(callbacks->context, &report);
     return LS_OK;
 }

@@ -10,6 +10,7 @@
 #include "data/sampler.h"
 #include "engine/memory.h"
 #include "engine/ranks.h"
+#include "monitor/rank_log.h"
 
 enum { LS_TRAINING_LENGTH = 128 }; /* --max-length when none is given */
 
@@ -18,7 +19,8 @@ typedef struct ls_training_run {
     const ls_sources *sources;
     ls_options used; /* the options with what the run resolved */
     ls_train_report report;
-    size_t made_output; /* see ls_output_check; 0 once the folder holds something */
+    size_t made_output;             /* see ls_output_check; 0 once the folder holds something */
+    ls_shared_memory shared_memory; /* of the host's processes */
     ls_dataset *train, *validation, *test;
     const char **label_names;
     ls_auto_choice choice; /* with --strategy auto */
@@ -26,8 +28,9 @@ typedef struct ls_training_run {
     ls_ranks *ranks;
     int64_t *confusion;
     ls_sampler *sampler;
-    ls_reader *reader; /* of the batches of all steps */
-    ls_run_monitor monitor;
+    ls_reader *reader;       /* of the batches of all steps */
+    ls_run_monitor monitor;  /* of the first process */
+    ls_rank_log **rank_logs; /* [devices], with --log-ranks all */
     int64_t steps_per_epoch, total_steps;
     double seconds_before; /* of the steps before those of this process */
     ls_checkpoints checkpoints;
@@ -45,6 +48,19 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
 ls_status ls_training_run_start(ls_training_run *run, const ls_sources *sources,
                                 ls_error *error) LS_MUST_CHECK;
 void ls_training_run_close(ls_training_run *run);
+/* With --log-ranks all, after the start: a log for each rank of the process; and its lines. Without
+ * they do nothing. */
+ls_status ls_rank_logs_open(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
+ls_status ls_rank_logs_step(ls_training_run *run, const ls_batch *batch, int64_t step,
+                            const ls_step_result *result, ls_error *error) LS_MUST_CHECK;
+ls_status ls_rank_logs_line(ls_training_run *run, const char *line, ls_error *error) LS_MUST_CHECK;
+void ls_rank_logs_close(ls_training_run *run);
+/* LS_INVALID unless all processes have the same program, settings that change numbers, rows,
+ * weights and exchanges. */
+ls_status ls_training_run_compare(const ls_training_run *run, ls_error *error) LS_MUST_CHECK;
+/* The result of this process becomes that of all; one that failed is no longer waited for. */
+ls_status ls_training_run_agree(ls_training_run *run, ls_status mine, const char *task,
+                                ls_error *error) LS_MUST_CHECK;
 /* Give back the memory that was held for writing the model. */
 void ls_training_run_release(ls_training_run *run);
 
@@ -55,16 +71,19 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                                  const ls_dataset *validation,
                                                  const ls_dataset *test);
 
-/* Set what a strategy and a number of devices say. `strategy` is borrowed. */
+/* Set what a strategy and a number of ranks say. `strategy` is borrowed. */
 void ls_training_use_strategy(ls_assembly_options *training, const ls_options *options,
-                              const ls_strategy *strategy, int64_t devices);
+                              const ls_strategy *strategy, int64_t ranks);
 
 /* Tokens of a usual row: the mean of the training rows, without them the longest there may be. */
 double ls_training_row_tokens(const ls_dataset *train, const ls_run_memory_options *memory);
 
-/* LS_USAGE if a full batch has fewer leaves than there are ranks. */
-ls_status ls_training_check_leaves(const ls_run_memory_options *memory,
+/* LS_USAGE if a full batch has fewer leaves than there are ranks; "--devices 9 is" of how many. */
+ls_status ls_training_check_leaves(const ls_run_memory_options *memory, const char *ranks,
                                    ls_error *error) LS_MUST_CHECK;
+/* The same for the ranks of this run; and LS_USAGE if the strategy cannot have as many. */
+ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory_options *memory,
+                                  ls_error *error) LS_MUST_CHECK;
 /* All steps, with an evaluation after each epoch and at the end. */
 ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
 /* Evaluate, report, and tell the sinks. */

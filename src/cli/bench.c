@@ -26,6 +26,14 @@ static int bench_gemm(const ls_invocation *invocation)
     return print(status, text, &error);
 }
 
+static int bench_comm(const ls_invocation *invocation)
+{
+    char *text = NULL;
+    ls_error error;
+    ls_status status = ls_bench_comm_text(&invocation->options, &text, &error);
+    return print(status, text, &error);
+}
+
 const ls_command ls_command_bench_step = {
     .name = "bench step",
     .bit = LS_COMMAND_BENCH_STEP,
@@ -50,4 +58,16 @@ const ls_command ls_command_bench_gemm = {
                "at the shapes of small and base-sized models. LOCKSTEP_ISA chooses the "
                "instruction set.",
     .run = bench_gemm,
+};
+
+const ls_command ls_command_bench_comm = {
+    .name = "bench comm",
+    .bit = LS_COMMAND_BENCH_COMM,
+    .summary = "speed of the exchanges between ranks",
+    .usage = "--devices N",
+    .example = "lockstep bench comm --devices 2",
+    .details = "All-reduce, reduce-scatter, all-gather and broadcast of 64 KiB to 128 MiB, over "
+               "the devices of one process or, under mpirun, of several, beside MPI_Allreduce and "
+               "the speed of copying memory.",
+    .run = bench_comm,
 };

@@ -42,7 +42,7 @@ typedef struct ls_command {
 /* Each in its own file. */
 extern const ls_command ls_command_train, ls_command_evaluate, ls_command_predict,
     ls_command_inspect, ls_command_tokenize, ls_command_plan, ls_command_bench_step,
-    ls_command_bench_gemm, ls_command_compare, ls_command_config, ls_command_launch,
-    ls_command_launch_rank, ls_command_verify, ls_command_audit;
+    ls_command_bench_gemm, ls_command_bench_comm, ls_command_compare, ls_command_config,
+    ls_command_launch, ls_command_launch_rank, ls_command_verify, ls_command_audit;
 
 #endif

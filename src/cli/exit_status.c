@@ -18,6 +18,8 @@ int ls_exit_status(ls_status status)
         return LS_EXIT_DIFFERENT;
     case LS_INTERRUPTED:
         return LS_EXIT_STOPPED;
+    case LS_LOST:
+        return LS_EXIT_LOST;
     case LS_INVALID:
     case LS_UNSUPPORTED:
     case LS_IO:
@@ -31,7 +33,8 @@ int ls_exit_status(ls_status status)
 int ls_exit_report(ls_status status, const ls_error *error)
 {
     char text[sizeof error->text];
-    if (status != LS_OK) {
+    /* Empty where another process of the run says it. */
+    if (status != LS_OK && *error->text) {
         fflush(stdout);
         ls_columns_fit(text, sizeof text, error->text, LS_NO_LIMIT);
         fprintf(stderr, "lockstep: %s\n", text);

@@ -9,6 +9,7 @@ enum {
     LS_EXIT_FAILED = 1,      /* bad input, or the run failed */
     LS_EXIT_USAGE = 2,       /* the command line, or an illegal combination of settings */
     LS_EXIT_SOME_FAILED = 3, /* compare: the others are there */
+    LS_EXIT_LOST = 4,        /* a rank was lost, or kept the others waiting for too long */
     LS_EXIT_NOT_FINITE = 5,
     LS_EXIT_DIFFERENT = 6, /* verify or an audit found a difference */
     LS_EXIT_STOPPED = 75,  /* by a signal, with the model written */

@@ -8,12 +8,13 @@
 #include "cli/columns.h"
 #include "cli/exit_status.h"
 #include "cli/help.h"
+#include "cli/signals.h"
 
 static const ls_command *const commands[] = {
-    &ls_command_train,    &ls_command_evaluate, &ls_command_predict,    &ls_command_inspect,
-    &ls_command_tokenize, &ls_command_plan,     &ls_command_bench_step, &ls_command_bench_gemm,
-    &ls_command_config,   &ls_command_launch,   &ls_command_compare,    &ls_command_verify,
-    &ls_command_audit,
+    &ls_command_train,      &ls_command_evaluate, &ls_command_predict,    &ls_command_inspect,
+    &ls_command_tokenize,   &ls_command_plan,     &ls_command_bench_step, &ls_command_bench_gemm,
+    &ls_command_bench_comm, &ls_command_config,   &ls_command_launch,     &ls_command_compare,
+    &ls_command_verify,     &ls_command_audit,
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
@@ -85,8 +86,8 @@ static int run(int count, char **words)
     return ls_exit_report(
         ls_complain(&error, LS_USAGE,
                     "no command '%s': there are train, evaluate, predict, inspect, tokenize, plan, "
-                    "verify, audit, config, bench step, bench gemm, launch and compare (lockstep "
-                    "--help)",
+                    "verify, audit, config, bench step, bench gemm, bench comm, launch and compare "
+                    "(lockstep --help)",
                     words[1]),
         &error);
 }
@@ -101,5 +102,9 @@ int main(int count, char **words)
         fprintf(stderr, "lockstep: cannot write standard output: %s\n", strerror(errno));
         if (result == LS_EXIT_DONE) result = LS_EXIT_FAILED;
     }
+    fflush(stderr);
+    /* mpirun passes on what was printed before the first process ends. */
+    ls_signals_end();
+    if (result != LS_EXIT_LOST) ls_finish_processes();
     return result;
 }

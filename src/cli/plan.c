@@ -16,7 +16,7 @@ static int plan(const ls_invocation *invocation)
     bool table = !one || automatic || options->device_list || invocation->json;
     ls_status status = table ? ls_plan_table_text(options, !one, invocation->json, &text, &error)
                              : ls_plan_text(options, &text, &error);
-    if (status == LS_OK) fputs(text, stdout);
+    if (status == LS_OK && text) fputs(text, stdout); /* of several processes one has it */
     ls_text_free(text);
     return ls_exit_report(status, &error);
 }

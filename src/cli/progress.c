@@ -136,11 +136,21 @@ static void show_message(void *context, const char *line)
     fprintf(stderr, "%s\n", shown);
 }
 
+/* From any thread: nothing of `context` is touched but the terminal. */
+static void show_late(void *context, const char *line)
+{
+    char shown[LINE_BYTES];
+    (void)context;
+    ls_columns_fit(shown, sizeof shown, line, LS_NO_LIMIT);
+    fprintf(stderr, "\nlockstep: %s\n", shown);
+}
+
 ls_callbacks ls_progress_callbacks(ls_progress *progress)
 {
     return (ls_callbacks){.context = progress,
                           .stage = show_stage,
                           .step = show_step,
                           .evaluation = show_evaluation,
-                          .message = show_message};
+                          .message = show_message,
+                          .late = show_late};
 }

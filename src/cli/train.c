@@ -41,6 +41,7 @@ static int train(const ls_invocation *invocation)
     progress.log_every = invocation->options.log_every;
     ls_callbacks callbacks = ls_progress_callbacks(&progress);
     callbacks.should_stop = ls_signals_stop_requested;
+    callbacks.peer_is_gone = ls_signals_peer_is_gone;
     ls_signals_install();
     ls_status status =
         ls_train(&invocation->options, &callbacks, invocation->sources, &report, &error);
@@ -48,7 +49,7 @@ static int train(const ls_invocation *invocation)
     /* 75 promises a model. */
     if (status == LS_INTERRUPTED && report.steps == 0) status = LS_INVALID;
     if (status != LS_OK && status != LS_INTERRUPTED) return ls_exit_report(status, &error);
-    print_summary(&invocation->options, &report, progress.tokens);
+    if (report.rank == 0) print_summary(&invocation->options, &report, progress.tokens);
     return ls_exit_status(status);
 }
 

@@ -40,6 +40,16 @@ static int64_t node_end(int64_t first, int64_t size, int64_t total)
     return first + size < total ? first + size : total;
 }
 
+/* End of the leaves of the largest node that starts at `first` and holds only leaves before `end`.
+ */
+static int64_t largest_node_end(int64_t first, int64_t end, int64_t total)
+{
+    int64_t size = 1;
+    while (size < total && first % (2 * size) == 0 && node_end(first, 2 * size, total) <= end)
+        size *= 2;
+    return node_end(first, size, total);
+}
+
 int ls_tree_roots(ls_tree_range all, int ranks, ls_tree_root *roots, int capacity)
 {
     int64_t total = all.total;
@@ -48,11 +58,7 @@ int ls_tree_roots(ls_tree_range all, int ranks, ls_tree_root *roots, int capacit
         ls_tree_range range = ls_tree_share(all, ranks, rank);
         int slot = 0;
         for (int64_t first = range.begin; first < range.end;) {
-            int64_t size = 1;
-            while (size < total && first % (2 * size) == 0 &&
-                   node_end(first, 2 * size, total) <= range.end)
-                size *= 2;
-            int64_t end = node_end(first, size, total);
+            int64_t end = largest_node_end(first, range.end, total);
             if (count < capacity) roots[count] = (ls_tree_root){rank, slot, first, end - 1};
             count++;
             slot++;
@@ -82,6 +88,25 @@ int ls_tree_range_roots(ls_tree_range range)
     for (int64_t first = range.begin; first < range.end; first += first & -first)
         count++;
     return count;
+}
+
+int ls_tree_join_roots(const ls_tree_root *roots, int count, int64_t total, const int *begin,
+                       int groups, ls_tree_root *joined, int32_t *below)
+{
+    int made = 0, i = 0;
+    for (int group = 0; group < groups; group++) {
+        int first = i, slot = 0;
+        while (i < count && roots[i].rank < begin[group + 1])
+            i++;
+        for (int next = first; next < i; slot++) {
+            int64_t end = largest_node_end(roots[next].first, roots[i - 1].last + 1, total);
+            joined[made] = (ls_tree_root){group, slot, roots[next].first, end - 1};
+            for (; next < i && roots[next].last < end; next++)
+                below[next] = made;
+            made++;
+        }
+    }
+    return made;
 }
 
 int ls_tree_slots(ls_tree_range range, int64_t samples, int64_t leaf_size, int64_t samples_per_pass)

@@ -50,6 +50,14 @@ int ls_tree_roots(ls_tree_range all, int ranks, ls_tree_root *roots, int capacit
 /* Roots of one rank's leaves, without walking over them: what a list of all would hold of it. */
 int ls_tree_range_roots(ls_tree_range range);
 
+/* What groups of ranks (those of a host) can join of the roots of their ranks: group g has ranks
+ * begin[g] .. begin[g + 1] - 1. `roots` [count] are those of some consecutive leaves (of a batch,
+ * of a pass) of a batch of `total`, in their order. Each goes into the largest node that holds only
+ * leaves of its group: joined[below[i]] for root i, whose `rank` is then the group and whose `slot`
+ * counts within it. Returns how many `joined` there are, at most `count`. */
+int ls_tree_join_roots(const ls_tree_root *roots, int count, int64_t total, const int *begin,
+                       int groups, ls_tree_root *joined, int32_t *below);
+
 /* The roots of a step's batch, as an exchange reads them: it adds those of its pass, [begin, end),
  * to what former passes have left open. Slots count from 0 in each pass of a rank. */
 typedef struct ls_step_roots {

@@ -36,12 +36,27 @@ typedef struct ls_device_limits {
     int64_t tokens, sequence_length, largest_depth, head_size;
 } ls_device_limits;
 
+/* What memory is for. */
+typedef enum ls_memory_use {
+    LS_MEMORY_SPARSE, /* much of it is not touched in an ordinary step */
+    LS_MEMORY_DENSE,  /* most of it is used in every step */
+    LS_MEMORY_SHARED, /* dense, and other ranks read it */
+} ls_memory_use;
+
+/* Where memory comes from that ranks in other processes read. */
+typedef struct ls_shared_memory {
+    void *context;
+    /* Zeroed, at the beginning of a page, kept until the processes part. */
+    ls_status (*allocate)(void *context, int64_t bytes, const char *what, void **out,
+                          ls_error *error);
+} ls_shared_memory;
+
 typedef struct ls_device_operations {
     const char *name;
     void (*free)(ls_device *device);
     /* Bytes on the device, zeroed, at the beginning of a page; LS_NO_MEMORY with the budget in its
-     * text when they are not to be had. `dense`: most of them will be used in every step. */
-    ls_status (*allocate)(ls_device *device, int64_t bytes, bool dense, const char *what,
+     * text when they are not to be had. */
+    ls_status (*allocate)(ls_device *device, int64_t bytes, ls_memory_use use, const char *what,
                           void **out, ls_error *error);
     void (*release)(ls_device *device, void *pointer);
     /* Working memory: how much (before anything is allocated), and taking it. */
@@ -61,8 +76,9 @@ typedef struct ls_device_operations {
 
 struct ls_device {
     const ls_device_operations *operations;
-    int64_t budget;          /* bytes it may hand out; 0: no limit */
-    int64_t allocated_bytes; /* handed out now */
+    int64_t budget;                 /* bytes it may hand out; 0: no limit */
+    int64_t allocated_bytes;        /* handed out now */
+    const ls_shared_memory *shared; /* NULL: no rank is in another process; borrowed */
 };
 
 /* A group of this machine's cores as a device. */

@@ -153,6 +153,17 @@ static void find_limits(ls_assembly *assembly, const ls_assembly_options *option
     };
 }
 
+static void find_shared_arenas(ls_assembly *assembly)
+{
+    const ls_program *program = assembly->program;
+    for (int32_t b = 0; b < program->bucket_count; b++)
+        for (int32_t i = 0; i < program->buckets[b].count; i++) {
+            const ls_bucket *bucket = &program->buckets[b];
+            assembly->shared_arenas |= 1u << assembly->plan.arena[bucket->values[i]];
+            assembly->shared_arenas |= 1u << assembly->plan.arena[ls_bucket_result(bucket, i)];
+        }
+}
+
 /* A tree that no kernel's stack holds, or one that takes too long to cut for every size of batch.
  */
 static ls_status check_leaves(const ls_assembly_options *options, ls_error *error)
@@ -226,6 +237,8 @@ ls_status ls_assembly_make(ls_assembly *assembly, const ls_assembly_options *opt
     LS_TRY_GOTO(status, ls_program_verify(assembly->program, error), fail);
     ls_extents capacity = {{1, assembly->token_capacity, assembly->samples_per_pass}};
     LS_TRY_GOTO(status, ls_plan_make(&assembly->plan, assembly->program, &capacity, error), fail);
+    find_shared_arenas(assembly);
+    if (assembly->collective) assembly->plan.bytes[LS_PLAN_MESSAGES] = options->message_bytes;
     assembly->plan.bytes[LS_PLAN_SCRATCH] =
         device->operations->scratch_bytes(device, &assembly->limits);
     if (options->training && options->audit)

@@ -21,6 +21,7 @@ typedef struct ls_assembly_options {
     const char *strategy;           /* NULL: ddp, or single with one rank */
     int ranks;                      /* 0 and 1 are one rank, whatever the strategy */
     int64_t bucket_bytes;           /* with several ranks */
+    int64_t message_bytes;          /* with several hosts, see ls_collectives_message_bytes */
     ls_recompute_what recompute;    /* training */
     /* Of parameters that are divided, as ls_zero_options has them. */
     bool prefetch_limited;
@@ -44,7 +45,8 @@ typedef struct ls_assembly {
     int ranks;                                /* that run the program together */
     bool collective;                          /* it has collectives, if only of one rank */
     ls_sharding shard;                        /* what is divided among them */
-    int32_t root_capacity; /* at least the roots that any batch has over all ranks */
+    int32_t root_capacity;  /* at least the roots that any batch has over all ranks */
+    unsigned shared_arenas; /* bit a: collectives read arena a of other ranks */
 } ls_assembly;
 
 /* With gradients that are sharded, passes of all ranks are exchanged one by one and hold whole

@@ -197,54 +197,77 @@ void ls_audit_repeat(ls_audit *audit, ls_executor *executor, const ls_batch *bat
 
 /* --- comparing ------------------------------------------------------------------------------- */
 
-static int votes(ls_audit *const *audits, int ranks, size_t tensor, uint64_t hash)
+ls_audit_hashes ls_audit_hashes_of(const ls_audit *audit)
+{
+    return (ls_audit_hashes){.tensors = (int64_t)audit->state.count,
+                             .values = audit->assembly->program->value_count,
+                             .state = audit->tensors,
+                             .passed = audit->passed,
+                             .repeated = audit->repeated};
+}
+
+/* The hashes of one tensor on all ranks. */
+typedef struct column {
+    const uint64_t *first;
+    size_t stride;
+    int ranks;
+} column;
+
+static uint64_t hash_of(const column *hashes, int rank)
+{
+    return hashes->first[(size_t)rank * hashes->stride];
+}
+
+static int votes(const column *hashes, uint64_t hash)
 {
     int count = 0;
-    for (int rank = 0; rank < ranks; rank++)
-        count += audits[rank]->tensors[tensor] == hash;
+    for (int rank = 0; rank < hashes->ranks; rank++)
+        count += hash_of(hashes, rank) == hash;
     return count;
 }
 
-static ls_status fail_state(ls_audit *const *audits, int ranks, size_t tensor, int64_t step,
-                            ls_error *error)
+static ls_status fail_state(const char *tensor, const column *hashes, int64_t step, ls_error *error)
 {
-    uint64_t most = audits[0]->tensors[tensor];
+    uint64_t most = hash_of(hashes, 0);
     char list[300] = "";
-    for (int rank = 1; rank < ranks; rank++) {
-        uint64_t hash = audits[rank]->tensors[tensor];
-        if (votes(audits, ranks, tensor, hash) > votes(audits, ranks, tensor, most)) most = hash;
-    }
-    bool majority = 2 * votes(audits, ranks, tensor, most) > ranks;
+    for (int rank = 1; rank < hashes->ranks; rank++)
+        if (votes(hashes, hash_of(hashes, rank)) > votes(hashes, most))
+            most = hash_of(hashes, rank);
+    bool majority = 2 * votes(hashes, most) > hashes->ranks;
     int named = 0;
-    for (int rank = 0; rank < ranks; rank++) {
+    for (int rank = 0; rank < hashes->ranks; rank++) {
         size_t used = strlen(list);
-        if (majority && audits[rank]->tensors[tensor] == most) continue;
+        if (majority && hash_of(hashes, rank) == most) continue;
         snprintf(list + used, sizeof list - used, "%s%d", named++ ? ", " : "", rank);
     }
     return ls_fail(error, LS_DIFFERENT,
                    "audit before step %" PRId64
                    ": tensor %s is not the same on all ranks: %s %s %s. Memory or a processor made "
                    "an error there; no checkpoint is written",
-                   step, audits[0]->state.tensors[tensor].name, named == 1 ? "rank" : "ranks", list,
+                   step, tensor, named == 1 ? "rank" : "ranks", list,
                    majority ? (named == 1 ? "is in the minority" : "are in the minority")
                             : "differ, with no majority that tells which is right");
 }
 
-ls_status ls_audit_compare_state(ls_audit *const *audits, int ranks, int64_t step, ls_error *error)
+ls_status ls_audit_compare_state(const ls_audit *audit, const uint64_t *state, int ranks,
+                                 int64_t step, ls_error *error)
 {
-    for (size_t tensor = 0; tensor < audits[0]->state.count; tensor++)
-        if (votes(audits, ranks, tensor, audits[0]->tensors[tensor]) < ranks)
-            return fail_state(audits, ranks, tensor, step, error);
+    for (size_t tensor = 0; tensor < audit->state.count; tensor++) {
+        column hashes = {state + tensor, audit->state.count, ranks};
+        if (votes(&hashes, hash_of(&hashes, 0)) < ranks)
+            return fail_state(audit->state.tensors[tensor].name, &hashes, step, error);
+    }
     return LS_OK;
 }
 
-ls_status ls_audit_compare_pass(ls_audit *const *audits, int rank, int checker, int64_t step,
+ls_status ls_audit_compare_pass(const ls_audit *audit, const uint64_t *passed,
+                                const uint64_t *repeated, int rank, int checker, int64_t step,
                                 ls_error *error)
 {
-    const ls_program *program = audits[rank]->assembly->program;
+    const ls_program *program = audit->assembly->program;
     for (ls_value_id id = 0; id < program->value_count; id++) {
         if (ls_value_of(program, id)->role != LS_ROLE_GRADIENT) continue;
-        if (audits[rank]->passed[id] == audits[checker]->repeated[id]) continue;
+        if (passed[id] == repeated[id]) continue;
         char who[64];
         snprintf(who, sizeof who, "ranks %d and %d", rank, checker);
         return ls_fail(error, LS_DIFFERENT,

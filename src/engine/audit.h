@@ -26,11 +26,21 @@ void ls_audit_hash_pass(ls_audit *audit, const ls_executor *executor);
 void ls_audit_repeat(ls_audit *audit, ls_executor *executor, const ls_batch *batch,
                      int64_t leaf_size, int rank);
 
-/* LS_DIFFERENT names step, tensor and the ranks in the minority (all of them, if there is none). */
-ls_status ls_audit_compare_state(ls_audit *const *audits, int ranks, int64_t step,
-                                 ls_error *error) LS_MUST_CHECK;
-/* What `rank` hashed, and what `checker` made of it. */
-ls_status ls_audit_compare_pass(ls_audit *const *audits, int rank, int checker, int64_t step,
+/* What a side has hashed, for comparing with other ranks'. */
+typedef struct ls_audit_hashes {
+    int64_t tensors, values;
+    const uint64_t *state;             /* [tensors] of ls_audit_hash_state */
+    const uint64_t *passed, *repeated; /* [values] of ls_audit_hash_pass, ls_audit_repeat */
+} ls_audit_hashes;
+ls_audit_hashes ls_audit_hashes_of(const ls_audit *audit);
+
+/* `state` [ranks][tensors]: LS_DIFFERENT names step, tensor and the ranks in the minority (all of
+ * them, if there is none). */
+ls_status ls_audit_compare_state(const ls_audit *audit, const uint64_t *state, int ranks,
+                                 int64_t step, ls_error *error) LS_MUST_CHECK;
+/* What `rank` hashed of its pass, and what `checker` made of it. */
+ls_status ls_audit_compare_pass(const ls_audit *audit, const uint64_t *passed,
+                                const uint64_t *repeated, int rank, int checker, int64_t step,
                                 ls_error *error) LS_MUST_CHECK;
 
 /* Gradients, inputs and scalars of the second pass; 0 where passes are exchanged one by one, so

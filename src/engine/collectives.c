@@ -4,76 +4,95 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "engine/collectives_internal.h"
 
-enum { MOST_ROOTS_A_RANK = LS_MAX_SLOTS };
-
-struct ls_collectives {
-    ls_comm *comm;
-    ls_device *device;
-    void **bases[LS_PLAN_ARENA_COUNT]; /* [ranks] of each arena */
-    int64_t elements;
-    double waited;
-    /* Room for one sum: [roots] */
-    const float **sources;
-    uint8_t *merges;
-};
-
-static float *address(const ls_collectives *c, int rank, ls_place place)
+float *ls_collectives_address(const ls_collectives *c, int rank, ls_place place)
 {
     return (float *)((uintptr_t)c->bases[place.arena][rank] + (uintptr_t)place.offset);
 }
 
-/* What one row of a piece adds: sources, merges, and how many sums wait from former passes. */
-typedef struct row_sum {
-    int32_t count, depth;
-} row_sum;
-
-/* The roots of this call that are added, in the order of the batch's leaves: those of `present`,
- * all if NULL. Former roots say what waits, the next one how far to merge. */
-static row_sum find_sources(ls_collectives *c, const ls_step_roots *step, const ls_piece *piece,
-                            const uint8_t *present, int64_t first)
+const float *ls_collectives_source(const ls_collectives *c, const ls_step_roots *step,
+                                   const ls_piece *piece, const uint8_t *present, int32_t i,
+                                   int64_t first)
 {
-    row_sum sum = {0};
-    int32_t slot = 0, open = -1;
-    int64_t total = step->roots[step->count - 1].last + 1;
-    ls_tree_range whole = {0, total, total};
-    ls_tree_stack stack = {0};
-    for (int32_t i = 0; i <= step->count; i++) {
-        const ls_tree_root *root = i < step->count ? &step->roots[i] : NULL;
-        if (root && root->slot == 0) slot = 0;
-        if (root && present && !present[i]) continue;
-        if (open >= 0) {
-            if (open >= step->begin && sum.count++ == 0) sum.depth = stack.depth;
-            int merges =
-                ls_tree_push(&stack, whole, step->roots[open].last, root ? root->first : -1);
-            if (open >= step->begin) c->merges[sum.count - 1] = (uint8_t)merges;
-        }
-        if (!root || i >= step->end) break;
-        open = i;
-        if (i < step->begin) continue;
-        c->sources[sum.count] =
-            address(c, root->rank, piece->from) + slot++ * piece->from_stride + first;
-        if (root->rank != c->comm->rank) c->elements += piece->row_elements;
+    int32_t slot = step->roots[i].slot;
+    if (present) {
+        int32_t before = i - slot;
+        for (slot = 0; before < i; before++)
+            slot += present[before];
     }
-    return sum;
+    return ls_collectives_address(c, step->roots[i].rank, piece->from) + slot * piece->from_stride +
+           first;
 }
 
-static void sum_piece(ls_collectives *c, const ls_step_roots *step, const ls_piece *piece)
+/* --- one sum -----------------------------------------------------------------------------------
+ */
+
+ls_sum_list ls_sum_list_begin(ls_collectives *c, const ls_step_roots *step)
 {
-    for (int64_t row = 0; row < piece->rows; row++) {
-        const uint8_t *present = piece->present ? piece->present + row * step->count : NULL;
-        int64_t first = row * piece->row_elements;
-        row_sum found = find_sources(c, step, piece, present, first);
-        if (found.count == 0) continue;
-        ls_ordered_sum sum = {.slots = address(c, c->comm->rank, piece->to) + first,
-                              .slot_stride = piece->to_stride,
-                              .depth = found.depth,
-                              .count = found.count,
-                              .sources = c->sources,
-                              .merges = c->merges,
-                              .elements = piece->row_elements};
-        c->device->operations->ordered_sum(c->device, &sum);
+    int64_t total = step->roots[step->count - 1].last + 1;
+    return (ls_sum_list){.c = c, .whole = {0, total, total}};
+}
+
+/* Former roots say what waits, the next one how far to merge. */
+static void push_open(ls_sum_list *list, int64_t next)
+{
+    if (!list->open) return;
+    if (list->open_counts && list->count++ == 0) list->depth = list->stack.depth;
+    int merges = ls_tree_push(&list->stack, list->whole, list->open->last, next);
+    if (list->open_counts) list->c->merges[list->count - 1] = (uint8_t)merges;
+}
+
+void ls_sum_list_add(ls_sum_list *list, const ls_tree_root *root, const float *from)
+{
+    push_open(list, root->first);
+    list->open = root;
+    list->open_counts = from != NULL;
+    if (from) list->c->sources[list->count] = from;
+}
+
+void ls_sum_list_run(ls_sum_list *list, int64_t next, float *to, int64_t stride, int64_t elements)
+{
+    ls_device *device = list->c->device;
+    push_open(list, next);
+    if (list->count == 0) return;
+    ls_ordered_sum sum = {.slots = to,
+                          .slot_stride = stride,
+                          .depth = list->depth,
+                          .count = list->count,
+                          .sources = list->c->sources,
+                          .merges = list->c->merges,
+                          .elements = elements};
+    device->operations->ordered_sum(device, &sum);
+}
+
+int64_t ls_step_next_leaf(const ls_step_roots *step, const uint8_t *present)
+{
+    for (int32_t i = step->end; i < step->count; i++)
+        if (!present || present[i]) return step->roots[i].first;
+    return -1;
+}
+
+/* --- within a host -----------------------------------------------------------------------------
+ */
+
+static void sum_row(ls_collectives *c, const ls_step_roots *step, const ls_piece *piece,
+                    int64_t row)
+{
+    const uint8_t *present = piece->present ? piece->present + row * step->count : NULL;
+    int64_t first = row * piece->row_elements;
+    ls_sum_list list = ls_sum_list_begin(c, step);
+    for (int32_t i = 0; i < step->end; i++) {
+        const ls_tree_root *root = &step->roots[i];
+        if (present && !present[i]) continue;
+        bool counts = i >= step->begin;
+        ls_sum_list_add(&list, root,
+                        counts ? ls_collectives_source(c, step, piece, present, i, first) : NULL);
+        if (counts && root->rank != c->comm->rank) c->elements += piece->row_elements;
     }
+    ls_sum_list_run(&list, ls_step_next_leaf(step, present),
+                    ls_collectives_address(c, c->comm->rank, piece->to) + first, piece->to_stride,
+                    piece->row_elements);
 }
 
 static bool in_place(const ls_piece *piece)
@@ -82,28 +101,54 @@ static bool in_place(const ls_piece *piece)
            !piece->source_rows;
 }
 
-static void copy_rows(ls_collectives *c, int owner, const ls_piece *piece, int64_t row,
+/* Where rank `from` has the elements of a gather: its own pieces where they are, those of an owner
+ * on another host, whose agent it is, where they go to. */
+typedef struct origin {
+    int rank;
+    bool agent;
+} origin;
+
+static void copy_rows(ls_collectives *c, origin from, const ls_piece *piece, int64_t row,
                       int64_t count)
 {
-    int64_t source = piece->source_rows ? piece->source_rows[row] : row;
     int64_t elements = count * piece->row_elements;
-    memcpy(address(c, c->comm->rank, piece->to) + row * piece->row_elements,
-           address(c, owner, piece->from) + source * piece->row_elements,
-           (size_t)elements * sizeof(float));
-    if (owner != c->comm->rank) c->elements += elements;
+    int64_t source = piece->source_rows && !from.agent ? piece->source_rows[row] : row;
+    const float *source_begin =
+        ls_collectives_address(c, from.rank, from.agent ? piece->to : piece->from);
+    memcpy(ls_collectives_address(c, c->comm->rank, piece->to) + row * piece->row_elements,
+           source_begin + source * piece->row_elements, (size_t)elements * sizeof(float));
+    if (from.rank != c->comm->rank) c->elements += elements;
 }
 
-static void copy_piece(ls_collectives *c, int owner, const ls_piece *piece)
+static void copy_piece(ls_collectives *c, origin from, const ls_piece *piece)
 {
     if (piece->rows * piece->row_elements == 0) return;
-    if (owner == c->comm->rank && in_place(piece)) return;
-    if (!piece->wanted && !piece->source_rows) {
-        copy_rows(c, owner, piece, 0, piece->rows);
+    if (from.rank == c->comm->rank && (from.agent || in_place(piece))) return;
+    if (!piece->wanted && (from.agent || !piece->source_rows)) {
+        copy_rows(c, from, piece, 0, piece->rows);
         return;
     }
     for (int64_t row = 0; row < piece->rows; row++)
-        if (!piece->wanted || piece->wanted[row]) copy_rows(c, owner, piece, row, 1);
+        if (!piece->wanted || piece->wanted[row]) copy_rows(c, from, piece, row, 1);
 }
+
+/* The pieces of the owners on `host`, out of the memory of those that have them on this one. */
+static void copy_host(ls_collectives *c, int host, const ls_pieces *pieces)
+{
+    const ls_comm *comm = c->comm;
+    int first = comm->host_begin[host], count = comm->host_begin[host + 1] - first;
+    for (int step = 1; step <= count; step++) {
+        /* Each rank starts at its neighbour, so that not all read from one. */
+        int owner = first + (comm->rank + step) % count;
+        origin from = {owner, host != comm->host};
+        if (from.agent) from.rank = ls_between_hosts_agent(comm, comm->host, owner);
+        for (int32_t i = pieces->begin[owner]; i < pieces->begin[owner + 1]; i++)
+            copy_piece(c, from, &pieces->items[i]);
+    }
+}
+
+/* --- the calls ---------------------------------------------------------------------------------
+ */
 
 static ls_status wait_for_ranks(ls_collectives *c, ls_error *error)
 {
@@ -118,21 +163,32 @@ ls_status ls_collectives_sum(ls_collectives *c, const ls_step_roots *roots, cons
 {
     int rank = c->comm->rank;
     LS_TRY(wait_for_ranks(c, error));
+    if (c->between) return ls_between_hosts_sum(c, roots, pieces, error);
     for (int32_t i = pieces->begin[rank]; i < pieces->begin[rank + 1]; i++)
-        sum_piece(c, roots, &pieces->items[i]);
+        for (int64_t row = 0; row < pieces->items[i].rows; row++)
+            sum_row(c, roots, &pieces->items[i], row);
     return LS_OK;
+}
+
+/* What an agent has received is read by its host until all have copied it. */
+static bool fills_transient(const ls_comm *comm, const ls_pieces *pieces)
+{
+    for (int32_t i = 0; i < pieces->begin[comm->size]; i++)
+        if (ls_plan_is_transient(pieces->items[i].to.arena)) return true;
+    return false;
 }
 
 ls_status ls_collectives_gather(ls_collectives *c, const ls_pieces *pieces, ls_error *error)
 {
+    const ls_comm *comm = c->comm;
     LS_TRY(wait_for_ranks(c, error));
-    for (int step = 1; step <= c->comm->size; step++) {
-        /* Each rank starts at its neighbour, so that not all read from one. */
-        int owner = (c->comm->rank + step) % c->comm->size;
-        for (int32_t i = pieces->begin[owner]; i < pieces->begin[owner + 1]; i++)
-            copy_piece(c, owner, &pieces->items[i]);
-    }
-    return LS_OK;
+    if (c->between) LS_TRY(ls_between_hosts_gather(c, pieces, error));
+    copy_host(c, comm->host, pieces);
+    if (!c->between) return LS_OK;
+    LS_TRY(comm->operations->barrier(c->comm, error));
+    for (int host = 0; host < comm->hosts; host++)
+        if (host != comm->host) copy_host(c, host, pieces);
+    return fills_transient(comm, pieces) ? comm->operations->barrier(c->comm, error) : LS_OK;
 }
 
 ls_status ls_collectives_finish(ls_collectives *c, ls_error *error)
@@ -155,18 +211,20 @@ ls_status ls_collectives_new(ls_collectives **out, ls_comm *comm, ls_device *dev
 {
     ls_collectives *c = NULL;
     ls_status status;
+    int most = comm->size * LS_MAX_SLOTS;
     LS_TRY(LS_NEW(c, 1, "collectives", error));
     c->comm = comm;
     c->device = device;
-    LS_TRY_GOTO(status, LS_NEW(c->sources, comm->size * MOST_ROOTS_A_RANK, "collectives", error),
-                fail);
-    LS_TRY_GOTO(status, LS_NEW(c->merges, comm->size * MOST_ROOTS_A_RANK, "collectives", error),
-                fail);
+    LS_TRY_GOTO(status, LS_NEW(c->sources, most, "collectives", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(c->merges, most, "collectives", error), fail);
     for (int arena = 0; arena < LS_PLAN_ARENA_COUNT; arena++) {
         LS_TRY_GOTO(status, LS_NEW(c->bases[arena], comm->size, "collectives", error), fail);
         LS_TRY_GOTO(status, comm->operations->share(comm, arenas[arena], c->bases[arena], error),
                     fail);
     }
+    if (comm->hosts > 1)
+        LS_TRY_GOTO(status,
+                    ls_between_hosts_new(&c->between, comm, arenas[LS_PLAN_MESSAGES], error), fail);
     *out = c;
     return LS_OK;
 fail:
@@ -179,6 +237,7 @@ void ls_collectives_free(ls_collectives *c)
     if (!c) return;
     for (int arena = 0; arena < LS_PLAN_ARENA_COUNT; arena++)
         ls_free(c->bases[arena]);
+    ls_between_hosts_free(c->between);
     ls_free(c->sources);
     ls_free(c->merges);
     ls_free(c);

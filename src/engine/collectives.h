@@ -11,6 +11,7 @@
 #include "comm/comm.h"
 #include "comm/tree.h"
 #include "devices/device.h"
+#include "engine/message_bytes.h"
 #include "program/plan.h"
 
 typedef struct ls_collectives ls_collectives;

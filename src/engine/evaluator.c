@@ -118,11 +118,21 @@ static int32_t largest(const float *values, int32_t count)
     return best;
 }
 
+/* What counts of a sample. */
+typedef struct score {
+    float loss;
+    int32_t prediction;
+} score;
+
 /* What an evaluation has so far. */
 typedef struct count {
     const ls_evaluators *evaluators;
+    int processes, ranks, first; /* `ranks` of all processes, this one's begin at `first` */
     const ls_batch *batch;
     ls_batch_outputs *outputs; /* [evaluators] of the batch */
+    score *scores;             /* [samples of the largest batch] */
+    score *gathered;           /* [processes][most_samples] */
+    int64_t most_samples;      /* of a process */
     ls_evaluation *evaluation;
     loss_sum sum;
     ls_sample_function each;
@@ -132,28 +142,56 @@ typedef struct count {
 /* First sample of the batch that is `rank`'s. */
 static int32_t share_begin(const count *c, int rank)
 {
-    return (int32_t)((int64_t)c->batch->samples * rank / c->evaluators->count);
+    return (int32_t)((int64_t)c->batch->samples * rank / c->ranks);
 }
 
-static ls_status run_share(void *context, int rank, ls_error *error)
+static int32_t classes_of(const count *c)
+{
+    return (int32_t)c->evaluators->each[0]->assembly->model.classes;
+}
+
+static ls_status run_share(void *context, int index, ls_error *error)
 {
     count *c = context;
-    return ls_evaluator_run(c->evaluators->each[rank], c->batch, share_begin(c, rank),
-                            share_begin(c, rank + 1), &c->outputs[rank], error);
+    int rank = c->first + index;
+    int32_t begin = share_begin(c, rank), end = share_begin(c, rank + 1), classes = classes_of(c);
+    const ls_batch_outputs *outputs = &c->outputs[index];
+    LS_TRY(ls_evaluator_run(c->evaluators->each[index], c->batch, begin, end, &c->outputs[index],
+                            error));
+    for (int32_t sample = begin; sample < end; sample++) {
+        const float *probabilities = outputs->probabilities + (int64_t)(sample - begin) * classes;
+        c->scores[sample] =
+            (score){outputs->losses[sample - begin], largest(probabilities, classes)};
+    }
+    return LS_OK;
 }
 
-static ls_status count_sample(count *c, int32_t sample, const ls_batch_outputs *outputs,
-                              int32_t index, ls_error *error)
+/* The scores of all processes, each with its consecutive samples. */
+static ls_status gather_scores(count *c, ls_error *error)
 {
-    int32_t classes = (int32_t)c->evaluators->each[0]->assembly->model.classes;
-    const float *probabilities = outputs->probabilities + (int64_t)index * classes;
-    int32_t prediction = largest(probabilities, classes), label = c->batch->labels[sample];
+    int32_t own = share_begin(c, c->first);
+    int64_t bytes = c->most_samples * (int64_t)sizeof(score);
+    LS_TRY(ls_processes_gather(c->evaluators->processes, c->scores + own, bytes, c->gathered,
+                               "the evaluation of a batch", error));
+    for (int process = 0; process < c->processes; process++) {
+        int32_t begin = share_begin(c, process * c->evaluators->count);
+        int32_t end = share_begin(c, (process + 1) * c->evaluators->count);
+        memcpy(c->scores + begin, c->gathered + process * c->most_samples,
+               (size_t)(end - begin) * sizeof(score));
+    }
+    return LS_OK;
+}
+
+static ls_status count_sample(count *c, int32_t sample, const float *probabilities, ls_error *error)
+{
+    int32_t label = c->batch->labels[sample];
+    const score *one = &c->scores[sample];
     if (label >= 0) {
-        c->evaluation->confusion[(int64_t)label * classes + prediction]++;
-        add_loss(&c->sum, (double)outputs->losses[index]);
+        c->evaluation->confusion[(int64_t)label * classes_of(c) + one->prediction]++;
+        add_loss(&c->sum, (double)one->loss);
     }
     int64_t row = c->evaluation->samples++;
-    return c->each ? c->each(c->context, row, label, prediction, probabilities, error) : LS_OK;
+    return c->each ? c->each(c->context, row, label, one->prediction, probabilities, error) : LS_OK;
 }
 
 static ls_status count_batch(count *c, ls_error *error)
@@ -162,54 +200,84 @@ static ls_status count_batch(count *c, ls_error *error)
         LS_TRY(ls_rank_group_run(c->evaluators->group, run_share, c, error));
     else
         LS_TRY(run_share(c, 0, error));
-    for (int rank = 0; rank < c->evaluators->count; rank++) {
+    if (c->processes > 1) LS_TRY(gather_scores(c, error));
+    for (int rank = 0; rank < c->ranks; rank++) {
         int32_t begin = share_begin(c, rank), end = share_begin(c, rank + 1);
-        for (int32_t sample = begin; sample < end; sample++)
-            LS_TRY(count_sample(c, sample, &c->outputs[rank], sample - begin, error));
+        for (int32_t sample = begin; sample < end; sample++) {
+            const float *probabilities =
+                c->each ? c->outputs[rank].probabilities + (int64_t)(sample - begin) * classes_of(c)
+                        : NULL;
+            LS_TRY(count_sample(c, sample, probabilities, error));
+        }
     }
     c->evaluation->tokens += c->batch->offsets[c->batch->samples];
     return LS_OK;
+}
+
+static ls_status read_batches(count *c, const ls_dataset *dataset, const ls_sampler_options *order,
+                              ls_error *error)
+{
+    ls_sampler *sampler = NULL;
+    ls_reader *reader = NULL;
+    ls_status status;
+    LS_TRY_GOTO(status, ls_sampler_new(&sampler, order, error), done);
+    ls_reader_options reading = {.dataset = dataset, .sampler = sampler, .epochs = 1};
+    LS_TRY_GOTO(status, ls_reader_new(&reader, &reading, error), done);
+    for (;;) {
+        bool more;
+        LS_TRY_GOTO(status, ls_reader_next(reader, &c->batch, &more, error), done);
+        if (!more) break;
+        LS_TRY_GOTO(status, count_batch(c, error), done);
+    }
+done:
+    ls_reader_free(reader);
+    ls_sampler_free(sampler);
+    return status;
+}
+
+static ls_status take_room(count *c, int64_t batch_size, ls_error *error)
+{
+    /* What is gathered begins anywhere in the scores and has one length. */
+    c->most_samples = batch_size / c->processes + 1;
+    LS_TRY(LS_NEW(c->outputs, c->evaluators->count, "evaluation", error));
+    LS_TRY(LS_NEW(c->scores, batch_size + c->most_samples, "evaluation", error));
+    return LS_NEW(c->gathered, c->processes * c->most_samples, "evaluation", error);
 }
 
 ls_status ls_evaluator_dataset(const ls_evaluators *evaluators, const ls_dataset *dataset,
                                int64_t leaf_size, ls_evaluation *evaluation,
                                ls_sample_function each, void *context, ls_error *error)
 {
-    ls_sampler *sampler = NULL;
-    ls_reader *reader = NULL;
-    ls_status status;
     const ls_assembly *assembly = evaluators->each[0]->assembly;
     int64_t classes = assembly->model.classes, labelled = 0;
     for (uint32_t row = 0; row < ls_dataset_count(dataset); row++)
         labelled += ls_dataset_label(dataset, row) >= 0;
     int64_t leaves = (labelled + leaf_size - 1) / leaf_size;
     count c = {.evaluators = evaluators,
+               .processes = 1,
                .evaluation = evaluation,
                .sum = {.range = {0, leaves, leaves}, .leaf_size = leaf_size, .total = labelled},
                .each = each,
                .context = context};
+    if (evaluators->processes) {
+        const ls_processes_place *here = ls_processes_here(evaluators->processes);
+        c.processes = here->count;
+        c.first = here->index * evaluators->count;
+    }
+    c.ranks = c.processes * evaluators->count;
     evaluation->samples = evaluation->tokens = 0;
     memset(evaluation->confusion, 0, (size_t)(classes * classes) * sizeof(int64_t));
-    int64_t batch_size = assembly->samples_per_pass * evaluators->count;
+    int64_t batch_size = assembly->samples_per_pass * c.ranks;
     ls_sampler_options order = {.count = ls_dataset_count(dataset),
                                 .batch_size = (int32_t)batch_size,
                                 .leaf_size = (int32_t)leaf_size,
                                 .sequential = true};
-    LS_TRY_GOTO(status, LS_NEW(c.outputs, evaluators->count, "evaluation", error), done);
-    LS_TRY_GOTO(status, ls_sampler_new(&sampler, &order, error), done);
-    ls_reader_options reading = {.dataset = dataset, .sampler = sampler, .epochs = 1};
-    LS_TRY_GOTO(status, ls_reader_new(&reader, &reading, error), done);
-    for (;;) {
-        bool more;
-        LS_TRY_GOTO(status, ls_reader_next(reader, &c.batch, &more, error), done);
-        if (!more) break;
-        LS_TRY_GOTO(status, count_batch(&c, error), done);
-    }
-    evaluation->loss = labelled ? c.sum.open[0] / (double)labelled : 0.0;
-done:
-    ls_reader_free(reader);
-    ls_sampler_free(sampler);
+    ls_status status = take_room(&c, batch_size, error);
+    if (status == LS_OK) status = read_batches(&c, dataset, &order, error);
+    if (status == LS_OK) evaluation->loss = labelled ? c.sum.open[0] / (double)labelled : 0.0;
     ls_free(c.outputs);
+    ls_free(c.scores);
+    ls_free(c.gathered);
     return status;
 }
 

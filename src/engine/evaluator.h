@@ -2,6 +2,7 @@
 #ifndef LS_ENGINE_EVALUATOR_H
 #define LS_ENGINE_EVALUATOR_H
 
+#include "comm/processes.h"
 #include "data/dataset.h"
 #include "engine/assembly.h"
 #include "engine/executor.h"
@@ -47,10 +48,12 @@ typedef struct ls_evaluators {
     ls_evaluator *const *each; /* [count] */
     ls_rank_group *group;
     int count;
+    ls_processes *processes; /* each has `count` of them; NULL: there are no other ones */
 } ls_evaluators;
 
-/* Every row once: batches in the file's order, each divided among the evaluators. `each` may be
- * NULL; a failure of it ends the evaluation. */
+/* Every row once: batches in the file's order, each divided among the evaluators of all processes,
+ * which all get the whole result. `each` may be NULL, and is with several processes; a failure of
+ * it ends the evaluation. */
 ls_status ls_evaluator_dataset(const ls_evaluators *evaluators, const ls_dataset *dataset,
                                int64_t leaf_size, ls_evaluation *evaluation,
                                ls_sample_function each, void *context,

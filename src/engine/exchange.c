@@ -10,6 +10,7 @@
 enum { QUEUED_OPS = 4096 };
 
 struct ls_exchange {
+    ls_comm *comm;
     ls_executor *executor;
     const ls_program *program;
     ls_collectives *collectives;
@@ -73,6 +74,7 @@ static bool sends_transient(const ls_exchange *x, const ls_bucket *bucket)
 static ls_status run_bucket(ls_exchange *x, const ls_op_call *call, ls_error *error)
 {
     const ls_bucket *bucket = &x->program->buckets[call->op->attributes.bucket];
+    x->comm->task = call->op->name;
     if (call->op->kind == LS_OP_EXCHANGE_GRADIENTS) {
         LS_TRY(sum_bucket(x, call, bucket, error));
     } else {
@@ -114,6 +116,7 @@ ls_status ls_exchange_new(ls_exchange **out, ls_comm *comm, ls_executor *executo
     ls_exchange *x = NULL;
     ls_status status;
     LS_TRY(LS_NEW(x, 1, "exchange", error));
+    x->comm = comm;
     x->executor = executor;
     x->program = program;
     LS_TRY_GOTO(status, LS_NEW(x->numbers, program->bucket_count + 1, "exchange", error), fail);
@@ -146,6 +149,7 @@ ls_status ls_exchange_finish(ls_exchange *x, ls_error *error)
         if (error) *error = x->error;
         return x->status;
     }
+    x->comm->task = "the end of the exchanges";
     return ls_collectives_finish(x->collectives, error);
 }
 

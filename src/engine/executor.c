@@ -38,7 +38,7 @@ static const ls_extents fixed = {{1}}; /* parameters have no symbolic sizes */
 
 static bool shared_with_host(ls_plan_arena arena)
 {
-    return arena == LS_PLAN_PARAMETERS || ls_plan_is_transient(arena);
+    return arena == LS_PLAN_PARAMETERS || arena == LS_PLAN_MESSAGES || ls_plan_is_transient(arena);
 }
 
 static ls_status take_arenas(ls_executor *executor, const ls_executor_options *options,
@@ -53,8 +53,9 @@ static ls_status take_arenas(ls_executor *executor, const ls_executor_options *o
             executor->arenas[arena] = options->host->arenas[arena];
         } else if (bytes) {
             /* Planned for the longest rows: an ordinary batch uses the front of each activation. */
-            bool dense = !ls_plan_is_transient(arena);
-            LS_TRY(executor->device->operations->allocate(executor->device, bytes, dense,
+            ls_memory_use use = ls_plan_is_transient(arena) ? LS_MEMORY_SPARSE : LS_MEMORY_DENSE;
+            if (options->shared_arenas >> arena & 1) use = LS_MEMORY_SHARED;
+            LS_TRY(executor->device->operations->allocate(executor->device, bytes, use,
                                                           ls_plan_arena_name(arena),
                                                           &executor->arenas[arena], error));
         }

@@ -15,6 +15,7 @@ typedef struct ls_executor_options {
     const ls_plan *plan;
     ls_device *device;
     ls_device_limits limits; /* for the device's scratch; taken unless `host` has done it */
+    unsigned shared_arenas;  /* bit a: ranks in other processes read arena a */
     /* Another executor on the same device whose parameters, activations and scratch this one uses
      * as well (never at the same time): evaluation beside training. Its parameters must be the same
      * ones and its other arenas at least as large. */

@@ -7,7 +7,8 @@ int64_t ls_run_programs_evaluation_bytes(const ls_run_programs *programs)
     const ls_plan *plan = &programs->evaluation.plan;
     int64_t bytes = 0;
     for (ls_plan_arena arena = 0; arena < LS_PLAN_SCRATCH; arena++)
-        if (arena != LS_PLAN_PARAMETERS && !ls_plan_is_transient(arena))
+        if (arena != LS_PLAN_PARAMETERS && arena != LS_PLAN_MESSAGES &&
+            !ls_plan_is_transient(arena))
             bytes += plan->bytes[arena];
     return bytes;
 }
@@ -44,6 +45,7 @@ static ls_status make(ls_run_programs *programs, const ls_assembly_options *trai
     share(programs, LS_PLAN_ACTIVATIONS);
     share(programs, LS_PLAN_COMMUNICATION);
     share(programs, LS_PLAN_STAGING);
+    share(programs, LS_PLAN_MESSAGES);
     share(programs, LS_PLAN_SCRATCH);
     ls_device_limits *limits = &programs->training.limits;
     if (limits->sequence_length < evaluation_longest_row) {
@@ -102,7 +104,8 @@ static ls_status fail_too_large(const ls_run_programs *programs, const ls_assemb
                    (long long)programs->training.samples_per_pass,
                    (long long)(bytes[LS_PLAN_PARAMETERS] + bytes[LS_PLAN_GRADIENTS] +
                                bytes[LS_PLAN_OPTIMIZER_STATE] + bytes[LS_PLAN_STAGING]),
-                   (long long)bytes[LS_PLAN_COMMUNICATION], (long long)device->budget,
+                   (long long)(bytes[LS_PLAN_COMMUNICATION] + bytes[LS_PLAN_MESSAGES]),
+                   (long long)device->budget,
                    automatic ? options->strategy && options->ranks > 1
                                    ? ", lower --max-length, or use more --devices or a --strategy "
                                      "that divides more among them (zero1, zero2, zero3)"
@@ -195,9 +198,12 @@ ls_status ls_run_programs_print(const ls_run_programs *programs, ls_text *text, 
                          (long long)pass, (long long)training->token_capacity,
                          training->program->gradient_slots,
                          training->program->gradient_slots == 1 ? "" : "s"));
-    for (ls_plan_arena arena = 0; arena <= LS_PLAN_AUDIT; arena++)
-        if ((arena <= LS_PLAN_SCRATCH && arena != LS_PLAN_STAGING) || training->plan.bytes[arena])
+    for (ls_plan_arena arena = 0; arena <= LS_PLAN_AUDIT; arena++) {
+        bool always =
+            arena <= LS_PLAN_SCRATCH && arena != LS_PLAN_STAGING && arena != LS_PLAN_MESSAGES;
+        if (always || training->plan.bytes[arena])
             LS_TRY(print_line(text, ls_plan_arena_name(arena), training->plan.bytes[arena], error));
+    }
     LS_TRY(print_line(text, "evaluation's own inputs", ls_run_programs_evaluation_bytes(programs),
                       error));
     LS_TRY(print_line(text, "total on the device", ls_run_programs_bytes(programs), error));

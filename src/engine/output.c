@@ -53,9 +53,21 @@ static bool is_of_a_model(const char *name)
            is_one_of(tokenizer_files, TOKENIZER_FILES, name);
 }
 
+/* rank-12.log */
+static bool is_log_of_a_rank(const char *name)
+{
+    static const char before[] = "rank-", after[] = ".log";
+    size_t start = sizeof before - 1, length = final_length(name);
+    size_t digits = strspn(name + (strlen(name) < start ? strlen(name) : start), "0123456789");
+    return strncmp(name, before, start) == 0 && digits > 0 &&
+           length == start + digits + sizeof after - 1 &&
+           memcmp(name + start + digits, after, sizeof after - 1) == 0;
+}
+
 static bool is_written_by_a_run(const char *name)
 {
-    return is_of_a_model(name) || is_one_of(record_files, RECORD_FILES, name);
+    return is_of_a_model(name) || is_log_of_a_rank(name) ||
+           is_one_of(record_files, RECORD_FILES, name);
 }
 
 static bool is_of_a_profile(const char *name)

@@ -38,8 +38,8 @@ static void run_rank(rank *self)
     self->status = group->function(group->context, self->index, &self->error);
     ls_float_mode_leave(former);
     if (self->status == LS_OK) return;
-    self->error.rank = self->index;
-    self->comm->operations->abort(self->comm);
+    self->error.rank = self->comm->rank;
+    self->comm->operations->abort(self->comm, &self->error);
 }
 
 /* On the caller's thread, which gets its cores back. */
@@ -77,17 +77,32 @@ static void *rank_main(void *argument)
     return NULL;
 }
 
-ls_status ls_rank_group_new(ls_rank_group **out, int size, const ls_cores *cores, ls_error *error)
+static ls_status new_group(ls_rank_group **out, ls_comm *const *comms, int size, ls_error *error)
+{
+    ls_rank_group *group = NULL;
+    ls_status status = LS_NEW(group, 1, "ranks", error);
+    if (status == LS_OK) status = LS_NEW(group->comms, size, "ranks", error);
+    for (int i = 0; i < size; i++) {
+        if (status == LS_OK)
+            group->comms[i] = comms[i];
+        else
+            ls_comm_free(comms[i]);
+    }
+    if (status != LS_OK) ls_free(group);
+    *out = group;
+    return status;
+}
+
+ls_status ls_rank_group_new(ls_rank_group **out, ls_comm *const *comms, int size,
+                            const ls_cores *cores, ls_error *error)
 {
     ls_rank_group *group = NULL;
     ls_status status;
-    LS_TRY(LS_NEW(group, 1, "ranks", error));
+    LS_TRY(new_group(&group, comms, size, error));
     group->size = size;
     pthread_mutex_init(&group->mutex, NULL);
     pthread_cond_init(&group->changed, NULL);
     LS_TRY_GOTO(status, LS_NEW(group->ranks, size, "ranks", error), fail);
-    LS_TRY_GOTO(status, LS_NEW(group->comms, size, "ranks", error), fail);
-    LS_TRY_GOTO(status, ls_comm_threads_new(group->comms, size, error), fail);
     for (int i = 0; i < size; i++) {
         rank *one = &group->ranks[i];
         *one = (rank){.group = group, .index = i, .comm = group->comms[i]};

@@ -1,31 +1,12 @@
 #include "engine/ranks.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/topology.h"
-#include "engine/rank_group.h"
-
-struct ls_ranks {
-    const ls_run_programs *programs;
-    int count;
-    ls_rank_group *group;
-    ls_trainer **trainers;
-    ls_evaluator **evaluators;
-    ls_executor **executors; /* of the trainers */
-    /* What the ranks are working on: */
-    const ls_weights *weights;
-    uint64_t seed;
-    ls_parameters_notes *notes; /* [count] */
-    int64_t step;
-    const ls_batch *batch;
-    ls_step_result *results; /* [count] */
-    ls_audit **sides;        /* [count] of an audit */
-    int64_t audits;          /* so far */
-    ls_finding *findings;    /* [count] */
-    char finding[LS_FINDING_BYTES];
-};
+#include "engine/ranks_internal.h"
 
 static ls_status new_rank(ls_ranks *ranks, const ls_ranks_options *options, int rank,
                           ls_error *error)
@@ -33,11 +14,11 @@ static ls_status new_rank(ls_ranks *ranks, const ls_ranks_options *options, int 
     ls_trainer_options trainer = options->trainer;
     trainer.assembly = &options->programs->training;
     trainer.device = options->devices[rank];
-    trainer.rank = rank;
+    trainer.rank = ranks->first + rank;
     LS_TRY(ls_trainer_new(&ranks->trainers[rank], &trainer, error));
     ranks->executors[rank] = ls_trainer_executor(ranks->trainers[rank]);
     return ls_evaluator_new(&ranks->evaluators[rank], &options->programs->evaluation,
-                            options->devices[rank], rank,
+                            options->devices[rank], trainer.rank,
                             ls_trainer_executor(ranks->trainers[rank]), error);
 }
 
@@ -50,29 +31,59 @@ static ls_status connect(void *context, int rank, ls_error *error)
     return ls_evaluator_connect(ranks->evaluators[rank], comm, error);
 }
 
-/* Each device on cores of its own, where there are enough. */
+/* Each device on cores of its own, where there are enough; processes that nobody bound to some
+ * divide theirs too. */
+static ls_status divide_cores(const ls_ranks_options *options, ls_cores *cores, bool *divided,
+                              ls_error *error)
+{
+    int count = options->count, parts = count, first = 0;
+    ls_cores all = ls_cores_own();
+    ls_topology *topology = NULL;
+    const ls_processes_place *here =
+        options->processes ? ls_processes_here(options->processes) : NULL;
+    if (here && here->shares_cores) {
+        parts = here->local_count * count;
+        first = here->local_index * count;
+    }
+    *divided = false;
+    if (parts == 1) return LS_OK;
+    LS_TRY(ls_topology_new(&topology, NULL, error));
+    *divided = parts * ls_cpu_device_threads(options->devices[0]) <=
+               ls_topology_core_count(topology, &all);
+    for (int i = 0; *divided && i < count; i++) {
+        cores[i] = ls_topology_part(topology, &all, parts, first + i);
+        ls_threads_bind(ls_cpu_device_pool(options->devices[i]), &cores[i]);
+    }
+    ls_topology_free(topology);
+    return LS_OK;
+}
+
+static ls_status new_comms(ls_comm **comms, const ls_ranks_options *options, ls_error *error)
+{
+    if (options->comms) {
+        memcpy(comms, options->comms, (size_t)options->count * sizeof *comms);
+        return LS_OK;
+    }
+    if (options->processes)
+        return ls_processes_comms(options->processes, comms, options->count, error);
+    return ls_comm_threads_new(comms, options->count, error);
+}
+
 static ls_status new_group(ls_ranks *ranks, const ls_ranks_options *options, ls_error *error)
 {
     int count = options->count;
-    ls_cores all = ls_cores_own(), *cores = NULL;
-    ls_topology *topology = NULL;
+    ls_cores *cores = NULL;
+    ls_comm **comms = NULL;
+    bool divided;
     ls_status status;
-    if (count == 1) return ls_rank_group_new(&ranks->group, count, NULL, error);
-    LS_TRY(ls_topology_new(&topology, NULL, error));
-    if (count * ls_cpu_device_threads(options->devices[0]) >
-        ls_topology_core_count(topology, &all)) {
-        status = ls_rank_group_new(&ranks->group, count, NULL, error);
-        goto end;
-    }
-    LS_TRY_GOTO(status, LS_NEW(cores, count, "ranks", error), end);
-    for (int rank = 0; rank < count; rank++) {
-        cores[rank] = ls_topology_part(topology, &all, count, rank);
-        ls_threads_bind(ls_cpu_device_pool(options->devices[rank]), &cores[rank]);
-    }
-    status = ls_rank_group_new(&ranks->group, count, cores, error);
-end:
-    ls_topology_free(topology);
+    LS_TRY_GOTO(status, LS_NEW(cores, count, "ranks", error), done);
+    LS_TRY_GOTO(status, LS_NEW(comms, count, "ranks", error), done);
+    LS_TRY_GOTO(status, divide_cores(options, cores, &divided, error), done);
+    LS_TRY_GOTO(status, new_comms(comms, options, error), done);
+    status = ls_rank_group_new(&ranks->group, comms, count, divided ? cores : NULL, error);
+done:
     ls_free(cores);
+    ls_free(comms);
     return status;
 }
 
@@ -82,19 +93,24 @@ ls_status ls_ranks_new(ls_ranks **out, const ls_ranks_options *options, ls_error
     ls_status status;
     LS_TRY(LS_NEW(ranks, 1, "ranks", error));
     ranks->programs = options->programs;
+    ranks->processes = options->processes;
     ranks->count = options->count;
+    ranks->should_stop = options->should_stop;
+    ranks->context = options->context;
+    LS_TRY_GOTO(status, LS_NEW(ranks->shares, ls_ranks_processes(ranks), "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->trainers, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->evaluators, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->executors, options->count, "ranks", error), fail);
-    LS_TRY_GOTO(status, LS_NEW(ranks->sides, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->findings, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->results, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, LS_NEW(ranks->notes, options->count, "ranks", error), fail);
     LS_TRY_GOTO(status, new_group(ranks, options, error), fail);
+    ranks->first = ls_rank_group_comm(ranks->group, 0)->rank;
     for (int rank = 0; rank < options->count; rank++)
         LS_TRY_GOTO(status, new_rank(ranks, options, rank, error), fail);
     if (options->programs->training.collective)
         LS_TRY_GOTO(status, ls_rank_group_run(ranks->group, connect, ranks, error), fail);
+    if (options->trainer.audit) LS_TRY_GOTO(status, ls_ranks_new_audits(ranks, error), fail);
     *out = ranks;
     return LS_OK;
 fail:
@@ -113,9 +129,11 @@ void ls_ranks_free(ls_ranks *ranks)
     ls_free(ranks->evaluators);
     ls_free(ranks->trainers);
     ls_free(ranks->results);
+    ls_free(ranks->shares);
     ls_free(ranks->executors);
-    ls_free(ranks->sides);
     ls_free(ranks->findings);
+    ls_free(ranks->own_hashes);
+    ls_free(ranks->all_hashes);
     ls_free(ranks->notes);
     ls_free(ranks);
 }
@@ -123,54 +141,6 @@ void ls_ranks_free(ls_ranks *ranks)
 ls_executor *ls_ranks_executor(ls_ranks *ranks, int rank)
 {
     return ls_trainer_executor(ranks->trainers[rank]);
-}
-
-/* What of the elements the rank holds. */
-static ls_range held_part(const ls_ranks *ranks, int rank, ls_value_id value, ls_range range)
-{
-    ls_range held = ls_executor_held(ls_trainer_executor(ranks->trainers[rank]), value);
-    if (range.begin < held.begin) range.begin = held.begin;
-    if (range.end > held.end) range.end = held.end;
-    return range;
-}
-
-ls_status ls_ranks_read(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count, float *to,
-                        ls_error *error)
-{
-    int64_t done = first;
-    for (int rank = 0; rank < ranks->count && done < first + count; rank++) {
-        ls_range range = held_part(ranks, rank, value, (ls_range){done, first + count});
-        if (range.begin >= range.end || range.begin != done) continue;
-        LS_TRY(ls_executor_get(ls_ranks_executor(ranks, rank), value, range.begin,
-                               range.end - range.begin, to + (done - first), error));
-        done = range.end;
-    }
-    if (done == first + count) return LS_OK;
-    return ls_fail(error, LS_INTERNAL, "engine: no rank has element %lld of %s", (long long)done,
-                   ls_value_of(ranks->programs->training.program, value)->name);
-}
-
-ls_status ls_ranks_write(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count,
-                         const float *from, ls_error *error)
-{
-    for (int rank = 0; rank < ranks->count; rank++) {
-        ls_range range = held_part(ranks, rank, value, (ls_range){first, first + count});
-        if (range.begin >= range.end) continue;
-        LS_TRY(ls_executor_put(ls_ranks_executor(ranks, rank), value, range.begin,
-                               range.end - range.begin, from + (range.begin - first), error));
-    }
-    return LS_OK;
-}
-
-static ls_status read_tensor(void *context, ls_value_id value, int64_t first, int64_t count,
-                             float *to, ls_error *error)
-{
-    return ls_ranks_read(context, value, first, count, to, error);
-}
-
-ls_tensor_reader ls_ranks_reader(ls_ranks *ranks)
-{
-    return (ls_tensor_reader){read_tensor, ranks};
 }
 
 int64_t ls_ranks_offloaded(const ls_ranks *ranks, ls_plan_arena arena)
@@ -228,41 +198,45 @@ static ls_status step(void *context, int rank, ls_error *error)
 }
 
 /* Before a rank began it was told of the step; after it ended it waited for the others. */
-static void sum_up(const ls_ranks *ranks, double begin, double end, ls_step_result *result)
+static void sum_up(const ls_ranks *ranks, double begin, double end, ls_step_share *share)
 {
-    ls_step_times sum = {0};
-    result->begin = begin;
-    result->end = end;
-    result->flops = 0;
-    for (int rank = 0; rank < ranks->count; rank++) {
-        const ls_step_result *one = &ranks->results[rank];
-        sum.data += one->times.data + one->begin - begin;
-        sum.forward += one->times.forward;
-        sum.backward += one->times.backward;
-        sum.exchange += one->times.exchange;
-        *(ranks->count > 1 ? &sum.exchange : &sum.optimizer) += end - one->end;
-        sum.optimizer += one->times.optimizer;
-        result->flops += one->flops;
+    ls_step_times *sum = &share->times;
+    bool alone = ranks->count == 1 && ls_ranks_processes(ranks) == 1;
+    for (int index = 0; index < ranks->count; index++) {
+        const ls_step_result *one = &ranks->results[index];
+        sum->data += one->times.data + one->begin - begin;
+        sum->forward += one->times.forward;
+        sum->backward += one->times.backward;
+        sum->exchange += one->times.exchange;
+        *(alone ? &sum->optimizer : &sum->exchange) += end - one->end;
+        sum->optimizer += one->times.optimizer;
+        share->flops += one->flops;
+        share->samples_digest += one->samples_digest;
+        share->elements += ls_trainer_elements(ranks->trainers[index]);
     }
-    result->times = (ls_step_times){sum.data / ranks->count, sum.forward / ranks->count,
-                                    sum.backward / ranks->count, sum.exchange / ranks->count,
-                                    sum.optimizer / ranks->count};
 }
 
-static ls_status diagnose(void *context, int rank, ls_error *error)
+/* Of all processes, into the result. */
+static void add_shares(ls_ranks *ranks, ls_step_result *result)
 {
-    ls_ranks *ranks = context;
-    return ls_trainer_diagnose(ranks->trainers[rank], ranks->batch, &ranks->findings[rank], error);
-}
-
-static ls_status find_beginning(ls_ranks *ranks, ls_step_result *result, ls_error *error)
-{
-    result->finding = ranks->finding;
-    LS_TRY(ls_rank_group_run(ranks->group, diagnose, ranks, error));
-    for (int rank = 1; rank < ranks->count; rank++)
-        ls_finding_merge(&ranks->findings[0], &ranks->findings[rank]);
-    ls_finding_print(&ranks->findings[0], ranks->finding);
-    return LS_OK;
+    int processes = ls_ranks_processes(ranks);
+    double ranks_in_all = (double)processes * ranks->count;
+    result->times = (ls_step_times){0};
+    result->flops = 0;
+    result->samples_digest = 0;
+    ranks->elements = 0;
+    for (int i = 0; i < processes; i++) {
+        const ls_step_share *share = &ranks->shares[i];
+        result->times.data += share->times.data / ranks_in_all;
+        result->times.forward += share->times.forward / ranks_in_all;
+        result->times.backward += share->times.backward / ranks_in_all;
+        result->times.exchange += share->times.exchange / ranks_in_all;
+        result->times.optimizer += share->times.optimizer / ranks_in_all;
+        result->flops += share->flops;
+        result->samples_digest += share->samples_digest;
+        result->stop = result->stop || share->stop;
+        ranks->elements += share->elements;
+    }
 }
 
 /* What one of several ranks ran out of is said with its number. */
@@ -277,37 +251,24 @@ ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
                         ls_step_result *result, ls_error *error)
 {
     double begin = ls_seconds();
+    ls_step_share own = {0};
     ranks->step = number;
     ranks->batch = batch;
     ls_status status = ls_rank_group_run(ranks->group, step, ranks, error);
     if (ranks->count > 1 && (status == LS_IO || status == LS_NO_MEMORY)) name_rank(error);
     LS_TRY(status);
     *result = ranks->results[0];
-    for (int rank = 1; rank < ranks->count; rank++)
-        result->samples_digest += ranks->results[rank].samples_digest;
-    sum_up(ranks, begin, ls_seconds(), result);
-    return result->finite ? LS_OK : find_beginning(ranks, result, error);
-}
-
-static ls_status hash_state(void *context, int rank, ls_error *error)
-{
-    ls_ranks *ranks = context;
-    return ls_audit_hash_state(ls_trainer_audit(ranks->trainers[rank]), error);
-}
-
-/* The ranks take turns to be checked. */
-ls_status ls_ranks_step_audited(ls_ranks *ranks, int64_t number, const ls_batch *batch,
-                                ls_step_result *result, ls_error *error)
-{
-    int audited = (int)(ranks->audits++ % ranks->count), checker = (audited + 1) % ranks->count;
-    LS_TRY(ls_rank_group_run(ranks->group, hash_state, ranks, error));
-    for (int rank = 0; rank < ranks->count; rank++) {
-        ranks->sides[rank] = ls_trainer_audit(ranks->trainers[rank]);
-        ls_trainer_audit_next(ranks->trainers[rank], audited);
-    }
-    LS_TRY(ls_audit_compare_state(ranks->sides, ranks->count, number, error));
-    LS_TRY(ls_ranks_step(ranks, number, batch, result, error));
-    return ls_audit_compare_pass(ranks->sides, audited, checker, number, error);
+    result->begin = begin;
+    result->end = ls_seconds();
+    sum_up(ranks, begin, result->end, &own);
+    own.stop = ranks->should_stop && ranks->should_stop(ranks->context);
+    ranks->shares[0] = own;
+    if (ls_ranks_processes(ranks) > 1)
+        LS_TRY(ls_processes_gather(ranks->processes, &own, sizeof own, ranks->shares,
+                                   "the end of the step", error));
+    add_shares(ranks, result);
+    result->finding = "";
+    return result->finite ? LS_OK : ls_ranks_find_beginning(ranks, &result->finding, error);
 }
 
 void ls_ranks_trace(ls_ranks *ranks, ls_trace *trace)
@@ -322,15 +283,18 @@ void ls_ranks_trace(ls_ranks *ranks, ls_trace *trace)
 
 int64_t ls_ranks_elements(const ls_ranks *ranks)
 {
-    int64_t elements = 0;
-    for (int rank = 0; rank < ranks->count; rank++)
-        elements += ls_trainer_elements(ranks->trainers[rank]);
-    return elements;
+    return ranks->elements;
+}
+
+void ls_ranks_abort(ls_ranks *ranks, const ls_error *why)
+{
+    ls_comm *comm = ls_rank_group_comm(ranks->group, 0);
+    comm->operations->abort(comm, why);
 }
 
 ls_status ls_ranks_evaluate(ls_ranks *ranks, const ls_dataset *dataset, int64_t leaf_size,
                             ls_evaluation *evaluation, ls_error *error)
 {
-    ls_evaluators evaluators = {ranks->evaluators, ranks->group, ranks->count};
+    ls_evaluators evaluators = {ranks->evaluators, ranks->group, ranks->count, ranks->processes};
     return ls_evaluator_dataset(&evaluators, dataset, leaf_size, evaluation, NULL, NULL, error);
 }

@@ -17,8 +17,8 @@ ls_status ls_snapshot_new(ls_snapshot *snapshot, const ls_state *state, ls_execu
     LS_TRY_GOTO(status, LS_NEW(snapshot->offsets, state->count + 1, "snapshot", error), fail);
     LS_TRY_GOTO(status,
                 device->operations->allocate(device, state->assembly->plan.bytes[LS_PLAN_SNAPSHOT],
-                                             true, ls_plan_arena_name(LS_PLAN_SNAPSHOT), &elements,
-                                             error),
+                                             LS_MEMORY_DENSE, ls_plan_arena_name(LS_PLAN_SNAPSHOT),
+                                             &elements, error),
                 fail);
     snapshot->elements = elements;
     int64_t offset = 0;

@@ -11,6 +11,7 @@
 
 struct ls_trainer {
     ls_trainer_options options;
+    ls_comm *comm; /* NULL: one rank */
     ls_executor *executor;
     ls_feeder *feeder;
     ls_exchange *exchange; /* with several ranks */
@@ -37,6 +38,7 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls
                                     .device = options->device,
                                     .limits = assembly->limits,
                                     .offload_folder = options->offload_folder,
+                                    .shared_arenas = assembly->shared_arenas,
                                     .rank = options->rank,
                                     .poison = options->poison};
     LS_TRY_GOTO(status, ls_executor_new(&trainer->executor, &executor, error), fail);
@@ -73,6 +75,7 @@ ls_executor *ls_trainer_executor(ls_trainer *trainer)
 
 ls_status ls_trainer_connect(ls_trainer *trainer, ls_comm *comm, ls_error *error)
 {
+    trainer->comm = comm;
     return ls_exchange_new(&trainer->exchange, comm, trainer->executor,
                            trainer->options.assembly->program, &trainer->options.assembly->plan,
                            error);
@@ -241,6 +244,7 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
     static const ls_extents fixed = {{1}};
     const ls_assembly *assembly = trainer->options.assembly;
     double border = ls_seconds();
+    if (trainer->comm) trainer->comm->step = step;
     LS_TRY(ls_fault_weights(trainer->executor, assembly, "weights", error));
     (void)ls_fail_point("step");
     *result = (ls_step_result){.begin = border, .flops = trainer->update_flops};

@@ -61,6 +61,7 @@ typedef struct ls_step_result {
     /* Loss and norm are finite. If not, nothing was updated: all ranks see the same sums, so that
      * they all say the same. The step then counts, but not as one of the optimizer's. */
     bool finite;
+    bool stop; /* see ls_ranks_step */
     /* Sum modulo 2^64 of ls_sample_digest over the samples that the rank's passes ran, of
      * ls_ranks_step over all ranks: the same for the same samples, however they are spread. */
     uint64_t samples_digest;

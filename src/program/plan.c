@@ -208,6 +208,7 @@ const char *ls_plan_arena_name(ls_plan_arena arena)
         [LS_PLAN_INPUTS] = "inputs",
         [LS_PLAN_SCALARS] = "scalars",
         [LS_PLAN_STAGING] = "staging",
+        [LS_PLAN_MESSAGES] = "messages between hosts",
         [LS_PLAN_SCRATCH] = "kernel scratch",
         [LS_PLAN_SNAPSHOT] = "checkpoint snapshot",
         [LS_PLAN_AUDIT] = "second pass of audits",

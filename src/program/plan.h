@@ -18,8 +18,9 @@ typedef enum ls_plan_arena {
     LS_PLAN_COMMUNICATION,
     LS_PLAN_INPUTS,
     LS_PLAN_SCALARS,
-    LS_PLAN_STAGING, /* blocks of what lies elsewhere */
-    LS_PLAN_SCRATCH, /* the device's own: filled in by who knows the device */
+    LS_PLAN_STAGING,  /* blocks of what lies elsewhere */
+    LS_PLAN_MESSAGES, /* buffers of what travels between hosts: filled in by who knows these */
+    LS_PLAN_SCRATCH,  /* the device's own: filled in by who knows the device */
     /* Filled in by who saves and checks; most runs have none of them. */
     LS_PLAN_SNAPSHOT, /* parameters and moments, copied for a checkpoint */
     LS_PLAN_AUDIT,    /* gradients and inputs of a pass that is computed again */

@@ -47,10 +47,35 @@ static void cpu_free(ls_device *device)
     ls_free(cpu);
 }
 
-/* Each allocation is preceded by a page that holds its size. */
-enum { HEADER_BYTES = 4096 };
+/* Each allocation is preceded by a page. */
+typedef union header {
+    struct {
+        int64_t bytes;
+        bool shared; /* not ours to free */
+    };
+    unsigned char page[4096];
+} header;
 
-static ls_status cpu_allocate(ls_device *device, int64_t bytes, bool dense, const char *what,
+static ls_status take_memory(ls_device *device, int64_t bytes, ls_memory_use use, const char *what,
+                             header **out, ls_error *error)
+{
+    bool shared = use == LS_MEMORY_SHARED && device->shared;
+    int64_t whole = bytes + (int64_t)sizeof **out;
+    void *memory = NULL;
+    if (shared)
+        LS_TRY(device->shared->allocate(device->shared->context, whole, what, &memory, error));
+    else
+        memory = ls_allocate_pages((size_t)whole, use != LS_MEMORY_SPARSE);
+    if (!memory)
+        return ls_fail(error, LS_NO_MEMORY, "out of memory: %lld bytes for %s", (long long)bytes,
+                       what);
+    *out = memory;
+    (*out)->bytes = bytes;
+    (*out)->shared = shared;
+    return LS_OK;
+}
+
+static ls_status cpu_allocate(ls_device *device, int64_t bytes, ls_memory_use use, const char *what,
                               void **out, ls_error *error)
 {
     int64_t left = device->budget - device->allocated_bytes;
@@ -59,22 +84,19 @@ static ls_status cpu_allocate(ls_device *device, int64_t bytes, bool dense, cons
                        "the device's budget of %lld bytes has %lld left, %s needs %lld: raise "
                        "--device-memory or lower --samples-per-pass",
                        (long long)device->budget, (long long)left, what, (long long)bytes);
-    int64_t *header = ls_allocate_pages((size_t)bytes + HEADER_BYTES, dense);
-    if (!header)
-        return ls_fail(error, LS_NO_MEMORY, "out of memory: %lld bytes for %s", (long long)bytes,
-                       what);
-    *header = bytes;
+    header *taken = NULL;
+    LS_TRY(take_memory(device, bytes, use, what, &taken, error));
     device->allocated_bytes += bytes;
-    *out = (unsigned char *)header + HEADER_BYTES;
+    *out = taken + 1;
     return LS_OK;
 }
 
 static void cpu_release(ls_device *device, void *pointer)
 {
     if (!pointer) return;
-    int64_t *header = (int64_t *)((unsigned char *)pointer - HEADER_BYTES);
-    device->allocated_bytes -= *header;
-    ls_free_pages(header, (size_t)*header + HEADER_BYTES);
+    header *taken = (header *)pointer - 1;
+    device->allocated_bytes -= taken->bytes;
+    if (!taken->shared) ls_free_pages(taken, (size_t)taken->bytes + sizeof *taken);
 }
 
 static int64_t scratch_stride(const ls_cpu *cpu, const ls_device_limits *limits)
@@ -100,8 +122,8 @@ static ls_status cpu_reserve_scratch(ls_device *device, const ls_device_limits *
     cpu_release(device, cpu->scratch);
     cpu->scratch = NULL;
     cpu->scratch_stride = scratch_stride(cpu, limits);
-    return cpu_allocate(device, cpu_scratch_bytes(device, limits), true, "kernel scratch",
-                        (void **)&cpu->scratch, error);
+    return cpu_allocate(device, cpu_scratch_bytes(device, limits), LS_MEMORY_DENSE,
+                        "kernel scratch", (void **)&cpu->scratch, error);
 }
 
 static ls_device_function cpu_function(const ls_device *device, ls_op_kind kind)

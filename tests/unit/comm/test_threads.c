@@ -120,8 +120,8 @@ static void *give_up(void *argument)
     for (int round = 0; round < ROUNDS; round++) {
         dawdle(comm->rank, round + 13);
         if (round == self->fails_after) {
-            comm->operations->abort(comm);
-            comm->operations->abort(comm);
+            comm->operations->abort(comm, NULL);
+            comm->operations->abort(comm, NULL);
         }
         void *everyone[MOST];
         self->status = round % 2 ? comm->operations->share(comm, self, everyone, &self->error)
@@ -184,6 +184,96 @@ static void memory_may_be_short(void **state)
     ls_comm_free(NULL);
 }
 
+/* --- hosts apart -------------------------------------------------------------------------------
+ */
+
+enum { APART = 5, MESSAGES = 100 };
+
+/* Ranks of one host see each other's memory, those of others send: two messages under way to each.
+ */
+static void *send_to_others(void *argument)
+{
+    test_rank *self = argument;
+    ls_comm *comm = self->comm;
+    const ls_comm_operations *operations = comm->operations;
+    int mine = comm->rank, sent[2][APART], got[2][APART];
+    void *everyone[APART];
+    self->status = operations->share(comm, &mine, everyone, &self->error);
+    for (int rank = 0; rank < APART && self->status == LS_OK; rank++) {
+        bool near = rank >= comm->host_begin[comm->host] && rank < comm->host_begin[comm->host + 1];
+        self->wrong += near != (everyone[rank] != NULL);
+        if (everyone[rank]) self->wrong += *(int *)everyone[rank] != rank;
+    }
+    for (int round = 0; round < MESSAGES && self->status == LS_OK; round++) {
+        for (int rank = 0; rank < APART; rank++)
+            for (int part = 0; part < 2 && rank != comm->rank; part++) {
+                sent[part][rank] = comm->rank * 1000 + rank * 100 + 2 * round + part;
+                operations->send(comm, 4 * rank + part, rank, &sent[part][rank], sizeof(int), NULL);
+                operations->receive(comm, 4 * rank + 2 + part, rank, &got[part][rank], sizeof(int),
+                                    NULL);
+            }
+        for (int request = 0; request < 4 * APART && self->status == LS_OK; request++)
+            self->status = operations->wait(comm, request, &self->error);
+        for (int rank = 0; rank < APART; rank++)
+            for (int part = 0; part < 2 && rank != comm->rank; part++)
+                self->wrong += got[part][rank] != rank * 1000 + comm->rank * 100 + 2 * round + part;
+    }
+    if (self->status == LS_OK) self->status = operations->barrier(comm, &self->error);
+    return NULL;
+}
+
+static void ranks_apart_send_messages(void **state)
+{
+    static const int hosts[] = {2, 1, 2};
+    test_rank ranks[APART] = {0};
+    ls_comm *comms[APART];
+    ls_error error;
+    (void)state;
+    assert_ok(ls_comm_threads_apart_new(comms, hosts, 3, &error), error);
+    for (int i = 0; i < APART; i++) {
+        assert_int_equal(comms[i]->hosts, 3);
+        assert_int_equal(comms[i]->host, i < 2 ? 0 : i < 3 ? 1 : 2);
+        ranks[i].comm = comms[i];
+        assert_int_equal(pthread_create(&ranks[i].thread, NULL, send_to_others, &ranks[i]), 0);
+    }
+    for (int i = 0; i < APART; i++)
+        assert_int_equal(pthread_join(ranks[i].thread, NULL), 0);
+    for (int i = 0; i < APART; i++) {
+        assert_ok(ranks[i].status, ranks[i].error);
+        assert_int_equal(ranks[i].wrong, 0);
+        ls_comm_free(comms[i]);
+    }
+}
+
+/* Who waits for a message is told too. */
+static void *wait_for_nothing(void *argument)
+{
+    test_rank *self = argument;
+    int got;
+    self->comm->operations->receive(self->comm, 0, 1, &got, sizeof got, NULL);
+    self->status = self->comm->operations->wait(self->comm, 0, &self->error);
+    return NULL;
+}
+
+static void an_abort_ends_waits_for_messages(void **state)
+{
+    static const int hosts[] = {1, 1};
+    const ls_error why = {.code = LS_LOST, .text = "rank 1 is gone"};
+    test_rank waiting = {0};
+    ls_comm *comms[2];
+    ls_error error;
+    (void)state;
+    assert_ok(ls_comm_threads_apart_new(comms, hosts, 2, &error), error);
+    waiting.comm = comms[0];
+    assert_int_equal(pthread_create(&waiting.thread, NULL, wait_for_nothing, &waiting), 0);
+    comms[1]->operations->abort(comms[1], &why);
+    assert_int_equal(pthread_join(waiting.thread, NULL), 0);
+    assert_int_equal(waiting.status, LS_LOST);
+    assert_string_equal(waiting.error.text, why.text);
+    for (int i = 0; i < 2; i++)
+        ls_comm_free(comms[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +281,8 @@ int main(void)
         cmocka_unit_test(everyone_finds_the_memory_of_everyone),
         cmocka_unit_test(a_rank_that_gives_up_is_named_by_the_others),
         cmocka_unit_test(memory_may_be_short),
+        cmocka_unit_test(ranks_apart_send_messages),
+        cmocka_unit_test(an_abort_ends_waits_for_messages),
     };
     return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }

@@ -213,6 +213,111 @@ static void rows_skip_the_leaves_that_do_not_touch_them(void **state)
     }
 }
 
+/* --- ranks of several hosts ------------------------------------------------------------------- */
+
+enum { MOST_LEAVES = 13, MOST_RANKS = 5 };
+
+/* The sum of those of the leaves first .. last that are touched; they make one node. */
+static uint64_t node_sum(int64_t first, int64_t last, int64_t total, uint32_t touched, int *found)
+{
+    int level = 0;
+    while (last >> level != first >> level)
+        level++;
+    return sparse_sum(first >> level << level, level, total, touched, found);
+}
+
+/* Ranks' roots are joined on each host, then all hosts' in the order of leaves; untouched ones are
+ * left out at both places. */
+static uint64_t sum_over_hosts(int64_t total, const ls_tree_root *roots, int count,
+                               const ls_tree_root *joined, const int32_t *below, int joined_count,
+                               uint32_t touched)
+{
+    root across[64];
+    int top = 0;
+    ls_tree_range whole = {0, total, total};
+    ls_tree_stack stack = {0};
+    const ls_tree_root *open = NULL;
+    for (int j = 0; j < joined_count; j++) {
+        root near[64];
+        int near_top = 0;
+        ls_tree_stack near_stack = {0};
+        const ls_tree_root *near_open = NULL;
+        for (int i = 0; i < count; i++) {
+            int found;
+            uint64_t sum = node_sum(roots[i].first, roots[i].last, total, touched, &found);
+            if (below[i] != j || !found) continue;
+            if (near_open)
+                merge_newest(near, &near_top,
+                             ls_tree_push(&near_stack, whole, near_open->last, roots[i].first));
+            near[near_top++] = (root){sum, roots[i].first, roots[i].last};
+            near_open = &roots[i];
+        }
+        if (!near_open) continue;
+        merge_newest(near, &near_top, ls_tree_push(&near_stack, whole, near_open->last, -1));
+        assert_int_equal(near_top, 1);
+        if (open)
+            merge_newest(across, &top, ls_tree_push(&stack, whole, open->last, joined[j].first));
+        across[top++] = (root){near[0].sum, joined[j].first, joined[j].last};
+        open = &joined[j];
+    }
+    merge_newest(across, &top, ls_tree_push(&stack, whole, open->last, -1));
+    assert_int_equal(top, 1);
+    return across[0].sum;
+}
+
+static void check_hosts(int64_t total, int ranks, const int *begin, int hosts)
+{
+    ls_tree_root roots[64], joined[64];
+    int32_t below[64];
+    int count = ls_tree_roots((ls_tree_range){0, total, total}, ranks, roots, 64), last = -1, found;
+    int made = ls_tree_join_roots(roots, count, total, begin, hosts, joined, below);
+    assert_in_range(made, 1, count);
+    for (int i = 0; i < count; i++) {
+        const ls_tree_root *node = &joined[below[i]];
+        assert_true(below[i] == last || below[i] == last + 1);
+        assert_in_range(roots[i].rank, begin[node->rank], begin[node->rank + 1] - 1);
+        assert_true(roots[i].first >= node->first && roots[i].last <= node->last);
+        last = below[i];
+    }
+    assert_int_equal(last, made - 1);
+    for (uint32_t touched = 1; touched<1u << total; touched += total> 8 ? 37 : 1)
+        assert_true(sum_over_hosts(total, roots, count, joined, below, made, touched) ==
+                    sparse_sum(0, levels(total), total, touched, &found));
+}
+
+/* Every cut of up to five ranks into hosts: bit i of `cut` says that a host begins at rank i + 1.
+ */
+static void hosts_join_what_lies_within_them(void **state)
+{
+    (void)state;
+    for (int64_t total = 1; total <= MOST_LEAVES; total++)
+        for (int ranks = 1; ranks <= MOST_RANKS; ranks++)
+            for (int cut = 0; cut < 1 << (ranks - 1); cut++) {
+                int begin[MOST_RANKS + 1] = {0}, hosts = 0;
+                for (int rank = 1; rank < ranks; rank++)
+                    if (cut >> (rank - 1) & 1) begin[++hosts] = rank;
+                begin[++hosts] = ranks;
+                check_hosts(total, ranks, begin, hosts);
+            }
+}
+
+/* Where hosts have the same power of two of leaves each sends one sum. */
+static void equal_hosts_have_one_root_each(void **state)
+{
+    (void)state;
+    ls_tree_root roots[64], joined[64];
+    int32_t below[64];
+    const int begin[] = {0, 2, 4, 6, 8};
+    int count = ls_tree_roots((ls_tree_range){0, 16, 16}, 8, roots, 64);
+    assert_int_equal(ls_tree_join_roots(roots, count, 16, begin, 4, joined, below), 4);
+    /* Three ranks of one leaf each on a host of four leaves' place: two nodes. */
+    const int odd[] = {0, 3, 4};
+    count = ls_tree_roots((ls_tree_range){0, 4, 4}, 4, roots, 64);
+    assert_int_equal(ls_tree_join_roots(roots, count, 4, odd, 2, joined, below), 3);
+    assert_int_equal(joined[0].last, 1);
+    assert_int_equal(joined[1].slot, 1);
+}
+
 static void slots_are_what_waits_between_passes(void **state)
 {
     (void)state;
@@ -231,6 +336,8 @@ int main(void)
         cmocka_unit_test(the_list_of_roots_is_what_ranks_hold),
         cmocka_unit_test(passes_of_all_ranks_make_one_tree),
         cmocka_unit_test(rows_skip_the_leaves_that_do_not_touch_them),
+        cmocka_unit_test(hosts_join_what_lies_within_them),
+        cmocka_unit_test(equal_hosts_have_one_root_each),
         cmocka_unit_test(slots_are_what_waits_between_passes),
     };
     return cmocka_run_group_tests_name("tree", tests, NULL, NULL);

@@ -23,8 +23,9 @@ static void memory_is_zeroed_aligned_and_counted(void **state)
     assert_ok(ls_cpu_device_new(&device, 2, 0, &error), error);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < COUNT; i++) {
-            assert_ok(device->operations->allocate(device, sizes[i], i % 2, "a piece", &pieces[i],
-                                                   &error),
+            assert_ok(device->operations->allocate(device, sizes[i],
+                                                   i % 2 ? LS_MEMORY_DENSE : LS_MEMORY_SPARSE,
+                                                   "a piece", &pieces[i], &error),
                       error);
             assert_int_equal((uintptr_t)pieces[i] % 64, 0);
             sum += sizes[i];
@@ -51,14 +52,17 @@ static void a_budget_is_kept_to_the_byte(void **state)
     ls_device *device;
     void *piece, *other = NULL;
     assert_ok(ls_cpu_device_new(&device, 1, 1000, &error), error);
-    assert_ok(device->operations->allocate(device, 600, true, "one", &piece, &error), error);
-    assert_int_equal(device->operations->allocate(device, 401, true, "two", &other, &error),
-                     LS_NO_MEMORY);
+    assert_ok(device->operations->allocate(device, 600, LS_MEMORY_DENSE, "one", &piece, &error),
+              error);
+    assert_int_equal(
+        device->operations->allocate(device, 401, LS_MEMORY_DENSE, "two", &other, &error),
+        LS_NO_MEMORY);
     assert_non_null(strstr(error.text, "1000 bytes"));
     assert_non_null(strstr(error.text, "400 left"));
     assert_non_null(strstr(error.text, "two needs 401"));
     assert_int_equal(device->allocated_bytes, 600);
-    assert_ok(device->operations->allocate(device, 400, true, "two", &other, &error), error);
+    assert_ok(device->operations->allocate(device, 400, LS_MEMORY_DENSE, "two", &other, &error),
+              error);
     device->operations->release(device, piece);
     device->operations->release(device, other);
     ls_device_free(device);

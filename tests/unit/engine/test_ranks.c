@@ -276,7 +276,9 @@ static void a_failing_rank_stops_the_group(void **state)
     for (int failing = -1; failing < GROUP; failing++) {
         ls_error error = {0};
         group_run run = {.failing = -1};
-        assert_ok(ls_rank_group_new(&run.group, GROUP, NULL, &error), error);
+        ls_comm *comms[GROUP];
+        assert_ok(ls_comm_threads_new(comms, GROUP, &error), error);
+        assert_ok(ls_rank_group_new(&run.group, comms, GROUP, NULL, &error), error);
         assert_int_equal(ls_rank_group_size(run.group), GROUP);
         for (int i = 0; i < 10; i++)
             assert_ok(ls_rank_group_run(run.group, meet, &run, &error), error);
@@ -314,6 +316,7 @@ static void each_rank_stays_on_its_cores(void **state)
     enum { RANKS = 2 };
     ls_error error;
     ls_rank_group *group;
+    ls_comm *comms[RANKS];
     ls_cores cores[RANKS], seen[RANKS];
     const ls_cores all = ls_cores_own();
     ls_topology *topology;
@@ -321,7 +324,8 @@ static void each_rank_stays_on_its_cores(void **state)
     for (int rank = 0; rank < RANKS; rank++)
         cores[rank] = ls_topology_part(topology, &all, RANKS, rank);
     ls_topology_free(topology);
-    assert_ok(ls_rank_group_new(&group, RANKS, cores, &error), error);
+    assert_ok(ls_comm_threads_new(comms, RANKS, &error), error);
+    assert_ok(ls_rank_group_new(&group, comms, RANKS, cores, &error), error);
     for (int i = 0; i < 3; i++) {
         assert_ok(ls_rank_group_run(group, note_cores, seen, &error), error);
         assert_memory_equal(seen, cores, sizeof cores);
@@ -330,7 +334,8 @@ static void each_rank_stays_on_its_cores(void **state)
         assert_memory_equal(&after, &all, sizeof all);
     }
     ls_rank_group_free(group);
-    assert_ok(ls_rank_group_new(&group, RANKS, NULL, &error), error);
+    assert_ok(ls_comm_threads_new(comms, RANKS, &error), error);
+    assert_ok(ls_rank_group_new(&group, comms, RANKS, NULL, &error), error);
     assert_ok(ls_rank_group_run(group, note_cores, seen, &error), error);
     for (int rank = 0; rank < RANKS; rank++)
         assert_memory_equal(&seen[rank], &all, sizeof all);

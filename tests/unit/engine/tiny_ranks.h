@@ -5,6 +5,7 @@
 
 #include "tiny_engine.h"
 
+#include "engine/message_bytes.h"
 #include "engine/ranks.h"
 
 enum { TINY_MOST_RANKS = 8 };
@@ -14,6 +15,7 @@ typedef struct tiny_ranks_options {
     const char *rows, *folder;
     const char *strategy; /* NULL: ddp */
     int count;
+    int hosts, host_ranks[TINY_MOST_RANKS]; /* above 1: as if on so many hosts; count follows */
     int64_t batch_size, samples_per_pass;
     const ls_device_operations *operations; /* in place of the devices' own; NULL: those */
     bool poison;
@@ -26,6 +28,7 @@ typedef struct tiny_ranks {
     ls_device *devices[TINY_MOST_RANKS];
     int count;
     ls_run_programs programs;
+    ls_comm *comms[TINY_MOST_RANKS];
     ls_ranks_options options;
     ls_ranks *ranks;
 } tiny_ranks;
@@ -33,7 +36,10 @@ typedef struct tiny_ranks {
 static inline void tiny_ranks_plan(tiny_ranks *r, const tiny_ranks_options *options)
 {
     ls_error error;
+    int host_begin[TINY_MOST_RANKS + 1] = {0};
     *r = (tiny_ranks){.count = options->count};
+    for (int host = 0; host < options->hosts; host++)
+        host_begin[host + 1] = r->count = host_begin[host] + options->host_ranks[host];
     tiny_engine_open_data(&r->data, options->model ? options->model : "tiny-bert", options->rows,
                           options->folder, (int32_t)options->batch_size);
     for (int i = 0; i < r->count; i++) {
@@ -54,13 +60,20 @@ static inline void tiny_ranks_plan(tiny_ranks *r, const tiny_ranks_options *opti
                      .strategy = options->strategy,
                      .ranks = r->count,
                      .bucket_bytes = 16 << 10,
+                     .message_bytes = options->hosts
+                                          ? ls_collectives_message_bytes(host_begin, options->hosts)
+                                          : 0,
                      .offload = options->offload,
                      .recompute = options->recompute,
                      .longest_row = ls_dataset_longest(r->data.dataset)},
         .samples_per_pass = options->samples_per_pass,
         .evaluation_longest_row = ls_dataset_longest(r->data.dataset)};
     assert_ok(ls_run_programs_make(&r->programs, &memory, r->devices[0], &error), error);
+    if (options->hosts)
+        assert_ok(ls_comm_threads_apart_new(r->comms, options->host_ranks, options->hosts, &error),
+                  error);
     r->options = (ls_ranks_options){
+        .comms = options->hosts ? r->comms : NULL,
         .programs = &r->programs,
         .devices = r->devices,
         .count = r->count,

@@ -1,0 +1,130 @@
+/* Messages between processes: started, then polled, never blocking. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "comm/mpi/internal.h"
+
+void drop_request(mpi_processes *m, MPI_Request *request)
+{
+    if (*request == MPI_REQUEST_NULL) return;
+    MPI_DO(m, {
+        MPI_Cancel(request);
+        MPI_Request_free(request);
+    });
+}
+
+ls_status wait_request(wait_site *site, MPI_Request *request, int awaited, ls_error *error)
+{
+    mpi_processes *m = site->processes;
+    site->awaited = awaited;
+    for (;;) {
+        int done = 0, code;
+        MPI_DO(m, code = MPI_Test(request, &done, MPI_STATUS_IGNORE));
+        LS_TRY(mpi_status(m, code, "a message", error));
+        if (done) return LS_OK;
+        LS_TRY(wait_more(site, error));
+    }
+}
+
+static ls_status gather_messages(mpi_processes *m, const void *mine, int64_t bytes, void *all,
+                                 int tag, wait_site *site, ls_error *error)
+{
+    int count = m->base.place.count, own = m->base.place.index, code = MPI_SUCCESS;
+    int ranks = m->groups ? m->groups->devices : 1;
+    unsigned char *to = all;
+    for (int step = 1; step < count && code == MPI_SUCCESS; step++) {
+        int other = (own + step) % count;
+        MPI_DO(m, code = MPI_Irecv(to + other * bytes, (int)bytes, MPI_BYTE, other, tag, m->world,
+                                   &m->requests[other]));
+        if (code == MPI_SUCCESS)
+            MPI_DO(m, code = MPI_Isend(mine, (int)bytes, MPI_BYTE, other, tag, m->world,
+                                       &m->requests[count + other]));
+    }
+    LS_TRY(mpi_status(m, code, "a message", error));
+    for (int step = 1; step < count; step++) {
+        int other = (own + step) % count;
+        LS_TRY(wait_request(site, &m->requests[other], other * ranks, error));
+        LS_TRY(wait_request(site, &m->requests[count + other], other * ranks, error));
+    }
+    return LS_OK;
+}
+
+/* Named by the process's first rank, once there are ranks. */
+static wait_site site_of_process(mpi_processes *m, const char *task)
+{
+    const rank_group *group = m->groups;
+    int index = m->base.place.index;
+    int64_t step = 0;
+    if (group) {
+        index *= group->devices;
+        step = atomic_load(&group->control->ranks[index - group->first].step);
+    }
+    wait_site site = wait_begin(m, group, index, step, task);
+    site.processes_wait = true;
+    return site;
+}
+
+ls_status mpi_gather(ls_processes *processes, const void *mine, int64_t bytes, void *all,
+                     const char *task, bool last, ls_error *error)
+{
+    mpi_processes *m = (mpi_processes *)processes;
+    int count = m->base.place.count;
+    if (bytes > INT32_MAX)
+        return ls_fail(error, LS_UNSUPPORTED, "more than 2 GB at once from each process (%s)",
+                       task);
+    wait_site site = site_of_process(m, task);
+    site.last = last;
+    for (int i = 0; i < 2 * count; i++)
+        m->requests[i] = MPI_REQUEST_NULL;
+    memcpy((unsigned char *)all + m->base.place.index * bytes, mine, (size_t)bytes);
+    ls_status status =
+        gather_messages(m, mine, bytes, all, last ? TAG_AGREE : TAG_GATHER, &site, error);
+    for (int i = 0; status != LS_OK && i < 2 * count; i++)
+        drop_request(m, &m->requests[i]);
+    return status;
+}
+
+/* --- giving up -------------------------------------------------------------------------------- */
+
+void look_for_aborts(mpi_processes *m)
+{
+    int here = 0, code;
+    pthread_mutex_lock(&m->mutex);
+    if (!atomic_load(&m->aborted)) {
+        code = MPI_Iprobe(MPI_ANY_SOURCE, TAG_ABORT, m->world, &here, MPI_STATUS_IGNORE);
+        if (code == MPI_SUCCESS && here) {
+            MPI_Recv(&m->abort_received, sizeof m->abort_received, MPI_BYTE, MPI_ANY_SOURCE,
+                     TAG_ABORT, m->world, MPI_STATUS_IGNORE);
+            atomic_store(&m->aborted, 1);
+        }
+    }
+    pthread_mutex_unlock(&m->mutex);
+}
+
+/* To every process of other hosts; those of this one see it in shared memory. */
+static void send_aborts(mpi_processes *m)
+{
+    pthread_mutex_lock(&m->mutex);
+    for (int i = 0; i < m->base.place.count; i++) {
+        if (m->host_of[i] == m->base.place.host) continue;
+        MPI_Request request;
+        int code = MPI_Isend(&m->abort_sent, sizeof m->abort_sent, MPI_BYTE, i, TAG_ABORT, m->world,
+                             &request);
+        if (code == MPI_SUCCESS) MPI_Request_free(&request);
+    }
+    pthread_mutex_unlock(&m->mutex);
+}
+
+void spread_failure(mpi_processes *m, rank_group *group, int rank, const ls_error *why)
+{
+    control *c = group->control;
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&c->failing, &none, 1)) return;
+    c->why.rank = rank;
+    c->why.status = why ? why->code : LS_INTERNAL;
+    if (why) memcpy(c->why.text, why->text, sizeof c->why.text - 1);
+    atomic_store(&c->failed, 1);
+    futex_wake(&c->generation);
+    m->abort_sent = c->why;
+    if (m->base.place.hosts > 1) send_aborts(m);
+}

@@ -1,0 +1,155 @@
+# Ranks in processes, on one host and on two: the bits of one device. A sample of the layouts, all of them
+# with LOCKSTEP_TEST_LONG=1; what differs is refused; one process prints and writes.
+source "$SOURCE/tests/cli/common.bash"
+source "$SOURCE/tests/support/mpi.bash"
+mpi_or_skip
+
+# Batches of eight leaves; the last one of an epoch has six samples.
+write_reviews train.tsv 102 1
+write_reviews validation.tsv 41 2
+train=("$LOCKSTEP" train --model "$SOURCE/tests/data/tiny-bert" --train train.tsv --quiet
+    --validation validation.tsv --batch-size 32 --max-steps 30 --learning-rate 1e-3 --threads 1)
+# Of model.safetensors, on any machine and layout.
+golden=8ed059ae479ee1418243004a0ca8ce744d8b8a8805c953f970d03d89917ee72d
+hosts=one
+if two_hosts_start; then
+    hosts="one two"
+    trap two_hosts_stop EXIT
+else
+    echo "only one host: $two_hosts_reason"
+fi
+
+# What a run computed, with all its digits; not how long it took.
+numbers() {
+    jq -c '{evaluation, step, epoch, loss, learning_rate, gradient_norm, samples, tokens, accuracy, macro_f1, confusion}' "$1"
+}
+
+expect 0 "${train[@]}" --output single
+says out.txt "sha256 $golden"
+numbers single/metrics.jsonl >single.txt
+
+# check HOSTS PROCESSES DEVICES THREADS BUCKET PASS [STRATEGY]
+check() {
+    local hosts=$1 processes=$2 devices=$3 start=(mpi_one "$2") strategy=${7:-ddp}
+    shift 3
+    if [[ $hosts == two ]]; then start=(two_hosts_mpirun $(((processes + 1) / 2)) $((processes / 2))); fi
+    expect 0 "${start[@]}" "${train[@]}" --output out --strategy "$strategy" --devices "$devices" \
+        --threads "$1" --bucket-size "$2" --samples-per-pass "$3"
+    local what="$hosts host, $processes processes of $devices devices, $*"
+    [[ $(sha256sum <out/model.safetensors) == "$golden  -" ]] || fail "$what: other weights"
+    numbers out/metrics.jsonl | cmp -s - single.txt || fail "$what: other metrics"
+    [[ $(grep -c '^trained 30 steps' out.txt) -eq 1 ]] || { cat out.txt && fail "$what: not said once"; }
+    [[ $(jq '.planned_bytes == .measured_bytes' out/run.json) == true ]] || fail "$what: other memory than planned"
+    ran=$((ran + 1))
+}
+
+ran=0
+if [[ -n ${LOCKSTEP_TEST_LONG:-} ]]; then
+    for host in $hosts; do
+        for ranks in 1 2 3 4 8; do
+            [[ $host == one || $ranks -gt 1 ]] || continue
+            for threads in 1 2; do
+                for bucket in 16KiB 25MiB; do
+                    for pass in 2 all; do check $host $ranks 1 $threads $bucket $pass; done
+                done
+            done
+        done
+        for strategy in zero1 zero2 zero3; do
+            for ranks in 2 3 4 8; do
+                for pass in 4 all; do check $host $ranks 1 1 16KiB $pass $strategy; done
+            done
+            check $host 2 2 1 25MiB all $strategy
+        done
+        for threads in 1 2; do
+            check $host 2 2 $threads 16KiB 2
+            check $host 2 4 $threads 25MiB all
+            check $host 3 2 $threads 16KiB all
+            check $host 4 2 $threads 16KiB 2
+        done
+    done
+else
+    check one 2 1 1 25MiB all
+    check one 3 1 2 16KiB 2
+    check one 2 2 1 16KiB all
+    check one 3 1 1 16KiB 4 zero3
+    for host in ${hosts#one}; do
+        check two 2 1 2 16KiB 2
+        check two 3 1 1 25MiB all
+        check two 2 4 1 16KiB all
+        check two 4 1 1 16KiB 2
+        check two 3 1 1 16KiB 4 zero2
+        check two 2 2 1 25MiB all zero3
+    done
+fi
+echo "$ran layouts"
+
+# One exchange a step, whatever the passes, and what each rank did.
+expect 0 mpi_one 2 "${train[@]}" --output out --strategy ddp --devices 2 --log-ranks all
+for rank in 0 1 2 3; do
+    says out/rank-$rank.log "rank $rank of 4" "step 30: loss" "end"
+done
+expect 0 mpi_one 2 "${train[@]}" --output out --strategy ddp
+[[ ! -e out/rank-0.log ]] || fail "a former run's log stays"
+
+# different TEXT ARGUMENTS -- ARGUMENTS: two processes with different arguments are refused, by one line.
+different() {
+    local text=$1 first=()
+    shift
+    while [[ $1 != -- ]]; do first+=("$1") && shift; done
+    shift
+    expect 1 mpirun --oversubscribe --bind-to none -np 1 "${train[@]}" --output new --strategy ddp "${first[@]}" \
+        : -np 1 "${train[@]}" --output new --strategy ddp "$@"
+    says err.txt "process 1 on" "process 0 on" "$text"
+    [[ $(grep -c '^lockstep: ' err.txt) -eq 1 ]] || { cat err.txt && fail "not one line"; }
+    [[ ! -e new ]] || fail "a refused run leaves its folder"
+}
+head -n 60 train.tsv >short.tsv
+fresh_model
+python3 "$SOURCE/tests/cli/damage.py" model weights 'put_float(body, word, 5, 0.5)'
+different "--seed 2" --seed 1 -- --seed 2
+different "--devices 2" --devices 1 -- --devices 2
+different "rows of --train" -- --train short.tsv
+different "weights of --model" -- --model "$PWD/model"
+cp "$LOCKSTEP" other && printf ' ' >>other
+expect 1 mpirun --oversubscribe -np 1 "${train[@]}" --output new --strategy ddp : -np 1 ./other "${train[@]:1}" --output new --strategy ddp
+says err.txt "program: version"
+
+# What one process finds, all stop for, and one says.
+expect 1 mpirun --oversubscribe -np 1 "${train[@]}" --output new --strategy ddp : -np 1 "${train[@]}" --train none.tsv --output new --strategy ddp
+says err.txt "none.tsv"
+expect 2 mpi_one 9 "${train[@]}" --output new --strategy ddp
+says err.txt "9 ranks (9 processes of --devices 1)" "8 leaves"
+expect 2 mpi_one 2 "${train[@]}" --output new
+says err.txt "--strategy single runs on one rank"
+# The same tensor and samples as on one device.
+wild=(--learning-rate 1e6 --weight-decay 1e6 --weight-decay-all --max-grad-norm 0)
+expect 5 "${train[@]}" --output out "${wild[@]}"
+grep '^lockstep: ' err.txt >alone.txt
+says alone.txt "nothing was updated in this step; first in tensor "
+expect 5 mpi_one 3 "${train[@]}" --output out --strategy ddp "${wild[@]}"
+grep '^lockstep: ' err.txt | cmp - alone.txt || { cat err.txt && fail "other words than on one device"; }
+[[ ! -e new ]] || fail "a refused run leaves its folder"
+
+# The plan counts what travels between hosts.
+plan=("$LOCKSTEP" plan --model "$SOURCE/tests/data/tiny-bert" --train train.tsv --batch-size 32 --strategy ddp)
+expect 0 mpi_one 2 "${plan[@]}"
+[[ $(grep -c 'total on the device' out.txt) -eq 1 ]] || fail "the plan is not printed once"
+if [[ $hosts == *two* ]]; then
+    expect 0 two_hosts_mpirun 1 1 "${plan[@]}"
+    says out.txt "messages between hosts"
+    # A folder of the one host is none of the other: here, a mount that only its namespace has.
+    mkdir -p own
+    expect 1 two_hosts_mpirun 1 1 sh -c 'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then
+        exec unshare --mount sh -c "mount -t tmpfs none own && exec \"\$@\"" sh "$@"; fi; exec "$@"' sh \
+        "${train[@]}" --output own/out --strategy ddp
+    says err.txt "does not see the output folder of process 0 on host-a"
+fi
+
+# Started as one of several by something else than MPI's own mpirun.
+expect 1 env SLURM_STEP_NUM_TASKS=2 "${train[@]}" --output new
+says err.txt "one of 2" "srun --mpi=pmix"
+
+# The learning rate of a larger batch.
+expect 0 mpi_one 2 "${train[@]}" --output out --strategy ddp --learning-rate-scaling sqrt --base-batch-size 8
+says err.txt "learning rate 0.002: 0.001 for a batch of 8, times 2 for one of 32"
+[[ $(jq '.settings.learning_rate.value' out/run.json) == 0.002 ]] || fail "run.json has another learning rate"
