@@ -23,6 +23,7 @@ import tempfile
 import time
 
 import disks
+import exchanges
 import layouts
 from harness import BUILD, OUT, ROOT, WARM_UP, Left, markdown, measured, python, rounds_of, run, table, tables
 
@@ -282,65 +283,9 @@ def section_tokenizer(context):
     return rates
 
 
-MPIRUN = ["mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none"]
-MPI_SETTINGS = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-}
-
-
-def lockstep_comm(command, environment=None):
-    """Seconds by "collective, bytes"; MPI's all-reduce as "MPI_Allreduce, bytes"; "x ceiling" as "ceiling, ..."."""
-    output = run(command, env={**os.environ, **(environment or {})})
-    times = {}
-    for line in output.splitlines():
-        cells = line.split()
-        if len(cells) < 6 or not cells[1].isdigit():
-            continue
-        times[f"{cells[0]}, {cells[1]}"] = float(cells[2]) * 1e-6
-        times[f"ceiling, {cells[0]}, {cells[1]}"] = float(cells[5])
-        if len(cells) > 6:
-            times[f"MPI_Allreduce, {cells[1]}"] = float(cells[6]) * 1e-6
-    return times
-
-
-def gloo_comm():
-    output = run([python(), ROOT / "bench/peers/gloo_collectives.py"])
-    record = json.loads(output.splitlines()[-1])
-    return {f"{name}, {size}": seconds for name, sizes in record.items() for size, seconds in sizes.items()}
-
-
-def section_comm(context):
-    """Exchanges between two ranks: threads, processes under MPI, MPI's own, Gloo's."""
-    command = [BUILD / "lockstep", "bench", "comm"]
-    contenders = {"threads": lambda: lockstep_comm(command + ["--devices", 2]), "Gloo": gloo_comm}
-    if shutil.which("mpirun"):
-        contenders["processes"] = lambda: lockstep_comm(MPIRUN + command, MPI_SETTINGS)
-    medians = rounds_of(contenders, context.rounds)
-    rows = []
-    for case, seconds in medians["threads"].items():
-        if case.startswith("ceiling"):
-            continue
-        name, size = case.split(", ")
-        theirs = {"Gloo": medians["Gloo"].get(case)}
-        processes = medians.get("processes", {})
-        if name == "all-reduce":
-            theirs["MPI_Allreduce"] = processes.get(f"MPI_Allreduce, {size}")
-        row = [name, size, f"{1e6 * seconds:.0f}", f"{1e6 * processes[case]:.0f}" if processes else "-"]
-        row.append(f"{medians['threads']['ceiling, ' + case]:.2f}")
-        row += [
-            f"**{theirs[peer] / seconds:.2f}x**" if theirs.get(peer) else "-" for peer in ("Gloo", "MPI_Allreduce")
-        ]
-        rows.append(row)
-    header = ("two ranks", "bytes", "threads, us", "processes, us", "threads, x ceiling", "Gloo", "MPI_Allreduce")
-    table("Exchanges; the last two: how many times as long they take as our threads", header, rows)
-    return medians
-
-
 SECTIONS = {
     name.removeprefix("section_"): function
-    for place in (globals(), vars(layouts), vars(disks))
+    for place in (globals(), vars(layouts), vars(disks), vars(exchanges))
     for name, function in place.items()
     if name.startswith("section_")
 }
@@ -352,7 +297,11 @@ def machine():
     commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
     record = {"processor": model, "cores": len(os.sched_getaffinity(0)), "system": platform.platform()}
     record["commit"] = commit.stdout.strip()
-    record["instruction_set"] = os.environ.get("LOCKSTEP_ISA", "best of the machine")
+    folder = tempfile.mkdtemp(dir=OUT)
+    command = [BUILD / "lockstep", "train", "--model", ROOT / "tests/data/tiny-bert", "--max-steps", 1, "--quiet"]
+    run(command + ["--train", ROOT / "examples/data/debian-sections/train.jsonl", "--output", f"{folder}/run"])
+    record["instruction_set"] = json.loads(pathlib.Path(folder, "run/run.json").read_text())["instruction_set"]
+    shutil.rmtree(folder)
     return record
 
 

@@ -109,7 +109,8 @@ class Lines:
     def __init__(self, command, output):
         self.metrics, self.times = output / "metrics.jsonl", []
         self.start = time.perf_counter()
-        self.process = subprocess.Popen([str(part) for part in command])
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen([str(part) for part in command], **quiet)
         self.seen = 0
 
     def look(self):
@@ -196,8 +197,9 @@ def section_checkpoint(context):
 def print_checkpoint(medians):
     rates = {name: one["bytes"] / one["seconds"] / 1e6 for name, one in medians.items() if "bytes" in one}
     beside = medians["beside"]
+    saving = f"**{rates['save'] / rates['dd writes']:.2f}x** of dd with fsync"
     rows = [
-        ("save, training waits", f"{rates['save']:.0f} MB/s", f"**{rates['save'] / rates['dd writes']:.2f}x** of dd with fsync"),
+        ("save, training waits", f"{rates['save']:.0f} MB/s", saving),
         (
             "load, files not cached: what going on takes more than starting",
             f"{rates['load']:.0f} MB/s",
@@ -208,7 +210,7 @@ def print_checkpoint(medians):
             f"{1e3 * beside['saving']:.0f} ms",
             f"**{beside['saving'] / beside['else']:.2f}x** of the others' median",
         ),
-        ("from the command to the end of the first resumed step, files cached", f"**{medians['go on']['seconds']:.2f} s**", ""),
+        ("from the command to the end of the first resumed step", f"**{medians['go on']['seconds']:.2f} s**", "files cached"),
     ]
     title = f"Checkpoints of {medians['save']['bytes'] / 2**20:.0f} MiB"
     table(title, ("what", "figure", "beside"), rows)

@@ -1,6 +1,5 @@
 """What all sections share: running programs, taking turns, tables, Lockstep's own runs, peers that stay."""
 import json
-import os
 import pathlib
 import shutil
 import statistics
@@ -116,9 +115,8 @@ class Peer:
         command += ["--train", context.reviews, *flags]
         self.name, self.warm = script, {}
         self.errors = tempfile.TemporaryFile("w+", dir=OUT)
-        self.process = subprocess.Popen(
-            [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.errors}
+        self.process = subprocess.Popen([str(part) for part in command], text=True, **pipes)
         self.line()
 
     def line(self):

@@ -1,11 +1,6 @@
-"""Sections about several devices: data parallel, ZeRO with offload and recompute, exchanges over a slow network."""
-import os
-import shutil
-import subprocess
-
+"""Sections about several devices: data parallel, and ZeRO with offload and recompute."""
 from disks import disk_seconds
-from harness import OUT, ROOT, Left, Peer, figures_of, lockstep, python, rounds_of, run, table, train_command
-from harness import BUILD, WARM_UP
+from harness import OUT, ROOT, Peer, lockstep, python, rounds_of, table
 
 TWO = ["--devices", 2, "--threads", 1]
 
@@ -18,7 +13,8 @@ def section_ddp(context):
     """Two devices of one thread beside one device of one and two threads, and PyTorch."""
     steps = max(4, context.steps // 4)
     two, one = ["--processes", 2, "--threads", 1], ["--processes", 1, "--threads", 2]
-    with Peer(python(), "pytorch_ddp.py", context, *two) as ddp, Peer(python(), "pytorch_ddp.py", context, *one) as single:
+    script = "pytorch_ddp.py"
+    with Peer(python(), script, context, *two) as ddp, Peer(python(), script, context, *one) as single:
         contenders = {
             "Lockstep, ddp, 2 devices x 1 thread": lambda: lockstep(context, "--strategy", "ddp", *TWO, steps=steps),
             "Lockstep, 1 device x 2 threads": lambda: lockstep(context, "--threads", 2, steps=steps),
@@ -29,7 +25,8 @@ def section_ddp(context):
         medians = rounds_of(contenders, context.rounds)
     ours, threads = list(medians.values())[:2]
     rows = [
-        (name, f"{one['tokens_per_second']:.0f}", ratio(ours, one), ratio(threads, one)) for name, one in medians.items()
+        (name, f"{one['tokens_per_second']:.0f}", ratio(ours, one), ratio(threads, one))
+        for name, one in medians.items()
     ]
     header = ("MiniLM, rt-polarity, batch 32", "tokens/s", "2 devices x 1 thread is", "1 device x 2 threads is")
     table("Data parallel", header, rows)
@@ -85,7 +82,8 @@ def section_zero(context):
     medians = rounds_of(contenders, context.rounds)
     if peer:
         peer.close()
-    medians["held by one of four"] = {strategy: held(context, strategy) for strategy in ("ddp", "zero1", "zero2", "zero3")}
+    strategies = ("ddp", "zero1", "zero2", "zero3")
+    medians["held by one of four"] = {strategy: held(context, strategy) for strategy in strategies}
     print_zero(medians)
     return medians
 
@@ -116,46 +114,3 @@ def print_zero(medians):
         ("recompute: bytes of activations", f"**{-100 * saved:+.0f} %**"),
     ]
     table("What offload and recompute cost", ("what", "figure"), rows)
-
-
-SCRIPT = """
-source "$1/tests/support/two_hosts.bash"
-cd "$2"
-two_hosts_start || { echo "$two_hosts_reason" >reason; exit 77; }
-trap two_hosts_stop EXIT
-two_hosts_slow 1gbit
-for round in $(seq "$3"); do
-    for bucket in 25MiB 1GiB; do
-        two_hosts_mpirun 1 1 "${@:4}" --bucket-size $bucket --output "$2/$bucket-$round" >log 2>&1 || exit 1
-    done
-done
-"""
-
-
-def section_overlap(context):
-    """Two network namespaces joined at 1 Gbit/s: a bucket at a time beside the backward pass, or nearly all after it."""
-    if not (ROOT / "tests/support/two_hosts.bash").exists():
-        raise Left("this tree cannot set up two hosts (tests/support/two_hosts.bash)")
-    folder = OUT / "hosts"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    command = train_command(context, "--strategy", "ddp", "--threads", 1, "--max-steps", WARM_UP + max(4, context.steps // 3))
-    done = subprocess.run(["bash", "-c", SCRIPT, "overlap", ROOT, folder, str(context.rounds)] + [str(c) for c in command])
-    if done.returncode == 77:
-        raise Left((folder / "reason").read_text(encoding="utf-8").strip())
-    if done.returncode != 0:
-        raise SystemExit((folder / "log").read_text(encoding="utf-8"))
-    runs = iter(range(2 * context.rounds))
-    turn = lambda bucket: lambda: figures_of(folder / f"{bucket}-{1 + next(runs) // 2}")
-    medians = rounds_of({bucket: turn(bucket) for bucket in ("25MiB", "1GiB")}, context.rounds)
-    names = {"25MiB": "buckets of 25 MiB, beside the backward pass", "1GiB": "one bucket but for the first MiB, after it"}
-    without = medians["1GiB"]["exchange_seconds"]
-    rows = []
-    for bucket, one in medians.items():
-        exposed = one["exchange_seconds"]
-        row = (names[bucket], f"{1e3 * one['step_seconds']:.0f}", f"{1e3 * exposed:.0f}", f"**{exposed / without:.2f}x**")
-        rows.append(row + (f"{one['bytes_sent_per_step'] / 2**20:.1f}",))
-    header = ("two hosts at 1 Gbit/s, 1 process x 1 thread each", "ms a step", "exposed communication, ms")
-    table("Overlap", header + ("of that without overlap", "MiB a step"), rows)
-    shutil.rmtree(folder)
-    return medians

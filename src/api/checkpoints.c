@@ -27,11 +27,11 @@ ls_status ls_checkpoints_open(ls_training_run *run, ls_error *error)
 {
     const ls_options *options = run->session.options;
     if (!options->output || !(saves(options) || options->save_on_signal)) return LS_OK;
-    if (ls_session_place(&run->session)->count > 1) return LS_OK;
     ls_saver_options saver = {
         .output = options->output,
         .owners = ls_ranks_owners(run->ranks),
         .group = ls_ranks_group(run->ranks),
+        .processes = run->session.processes,
         .folder = &run->session.folder,
         .labels = run->session.labels,
         .max_length = run->session.max_length,
@@ -82,10 +82,16 @@ static void tell(ls_training_run *run, const ls_saved *saved)
     remove_broken(run);
 }
 
-static void poll(ls_training_run *run)
+/* Moves a save on that has begun. */
+static ls_status poll(ls_training_run *run, ls_error *error)
 {
+    ls_saver *saver = run->checkpoints.saver;
     ls_saved saved;
-    if (ls_saver_poll(run->checkpoints.saver, &saved)) tell(run, &saved);
+    bool ended;
+    if (!ls_saver_is_saving(saver)) return LS_OK;
+    LS_TRY(ls_saver_poll(saver, &ended, &saved, error));
+    if (ended) tell(run, &saved);
+    return LS_OK;
 }
 
 static void show(const ls_training_run *run, int64_t step)
@@ -99,16 +105,18 @@ static void show(const ls_training_run *run, int64_t step)
     callbacks->stage(callbacks->context, what, done, total);
 }
 
-/* Until the former one is written; meanwhile the thread has the machine for itself. */
-static void wait_for_former(ls_training_run *run)
+/* Until what has begun is written; meanwhile the thread has the machine for itself. */
+static ls_status wait_for_save(ls_training_run *run, ls_error *error)
 {
     ls_saver *saver = run->checkpoints.saver;
-    while (ls_saver_is_busy(saver)) {
-        show(run, run->checkpoints.started);
-        ls_sleep(0.02);
+    while (ls_saver_is_saving(saver)) {
+        while (ls_saver_is_busy(saver)) {
+            show(run, run->checkpoints.started);
+            ls_sleep(0.02);
+        }
+        LS_TRY(poll(run, error));
     }
-    ls_saver_wait(saver);
-    poll(run);
+    return LS_OK;
 }
 
 /* --- saving ---------------------------------------------------------------------------------- */
@@ -126,28 +134,31 @@ static ls_status metrics_bytes(const ls_training_run *run, int64_t *bytes, ls_er
     return status;
 }
 
-static void save(ls_training_run *run, bool background)
+/* What the first process alone knows. */
+static ls_status put_texts(const ls_training_run *run, ls_checkpoint_contents *contents,
+                           ls_error *error)
+{
+    if (!ls_session_is_first(&run->session)) return LS_OK;
+    LS_TRY(metrics_bytes(run, &contents->metrics_bytes, error));
+    return ls_trainer_record_print(run, &contents->trainer, &contents->trainer_length, error);
+}
+
+static ls_status save(ls_training_run *run, bool background, ls_error *error)
 {
     ls_checkpoints *checkpoints = &run->checkpoints;
     const ls_best *best = &checkpoints->best;
-    wait_for_former(run);
+    LS_TRY(wait_for_save(run, error));
     ls_checkpoint_contents contents = {
         .step = run->report.steps,
         .best = best->lost ? -1 : best->step,
     };
-    ls_saved saved = {.step = contents.step};
+    contents.status = put_texts(run, &contents, &contents.error);
     checkpoints->started = contents.step;
-    saved.status = metrics_bytes(run, &contents.metrics_bytes, &saved.error);
-    if (saved.status == LS_OK)
-        saved.status =
-            ls_trainer_record_print(run, &contents.trainer, &contents.trainer_length, &saved.error);
-    if (saved.status != LS_OK) {
-        tell(run, &saved);
-        return;
-    }
-    ls_saver_save(checkpoints->saver, &contents, background);
+    LS_TRY(ls_saver_save(checkpoints->saver, &contents, background, error));
     show(run, contents.step);
-    poll(run);
+    if (!ls_checkpoints_use_snapshots(run->session.options) || !background)
+        return wait_for_save(run, error);
+    return LS_OK;
 }
 
 static bool is_better(const ls_training_run *run, double value)
@@ -172,24 +183,22 @@ void ls_checkpoints_validated(ls_training_run *run, const ls_evaluation_report *
 
 ls_status ls_checkpoints_step(ls_training_run *run, bool stopping, ls_error *error)
 {
-    (void)error;
     const ls_options *options = run->session.options;
     ls_checkpoints *checkpoints = &run->checkpoints;
     int64_t step = run->report.steps;
     if (!checkpoints->saver) return LS_OK;
-    poll(run);
+    LS_TRY(poll(run, error));
     bool due = options->save_every > 0 && step % options->save_every == 0;
     bool best = options->keep_best && checkpoints->best.step == step;
     bool asked = stopping && options->save_on_signal;
-    if (due || best || asked) save(run, !stopping);
-    return LS_OK;
+    return due || best || asked ? save(run, !stopping, error) : LS_OK;
 }
 
 ls_status ls_checkpoints_finish(ls_training_run *run, ls_error *error)
 {
     ls_checkpoints *checkpoints = &run->checkpoints;
     if (!checkpoints->saver) return LS_OK;
-    wait_for_former(run);
+    LS_TRY(wait_for_save(run, error));
     if (checkpoints->failed == 0) return LS_OK;
     return ls_fail(error, checkpoints->why,
                    "the last %" PRId64 " checkpoint%s could not be saved: %s", checkpoints->failed,

@@ -46,7 +46,8 @@ typedef struct ls_checkpoints {
 } ls_checkpoints;
 
 /* Find, check and read what --resume names. Without --resume an output folder that holds
- * checkpoints is refused: they would be lost. */
+ * checkpoints is refused: they would be lost. Of several processes the first one chooses, and all
+ * agree that they see the same; after a failure all have it. */
 ls_status ls_checkpoints_choose(struct ls_training_run *run, ls_error *error) LS_MUST_CHECK;
 /* Everything that changes numbers is as it was; LS_USAGE names the first difference. Sets the run's
  * position. */
@@ -61,7 +62,7 @@ bool ls_checkpoints_use_snapshots(const ls_options *options);
 /* Before the first step; takes the snapshots' memory. */
 ls_status ls_checkpoints_open(struct ls_training_run *run, ls_error *error) LS_MUST_CHECK;
 /* After a step and what was evaluated then: tell of a save that has ended, start one that is due. A
- * save that fails is told in a message, and is no failure here. */
+ * save that fails is told in a message, and is no failure here; the loss of a process is. */
 ls_status ls_checkpoints_step(struct ls_training_run *run, bool stopping,
                               ls_error *error) LS_MUST_CHECK;
 /* A validation was done after the present step. */

@@ -12,26 +12,13 @@
 /* Settings that change neither a number nor what is sent: they may differ. What a path leads to is
  * compared by its digest. */
 static const char *const free_settings[] = {
-    "model",
-    "train",
-    "validation",
-    "test",
-    "output",
-    "skip-bad-rows",
-    "threads",
-    "device-memory",
-    "offload-path",
-    "timeout",
-    "log-ranks",
-    "tensorboard",
-    "csv",
-    "job-name",
-    "prometheus",
-    "log-every",
-    "wall-clock-breakdown",
-    "profile",
-    "profile-steps",
-    "measure-peak",
+    "model",         "train",         "validation",
+    "test",          "output",        "resume",
+    "skip-bad-rows", "threads",       "device-memory",
+    "offload-path",  "timeout",       "log-ranks",
+    "tensorboard",   "csv",           "job-name",
+    "prometheus",    "log-every",     "wall-clock-breakdown",
+    "profile",       "profile-steps", "measure-peak",
 };
 
 static bool may_differ(const char *name)
@@ -124,7 +111,7 @@ static ls_status put_all(const ls_training_run *run, ls_text *lines, ls_error *e
     LS_TRY(put_data("train", run->train, lines, error));
     LS_TRY(put_data("validation", run->validation, lines, error));
     LS_TRY(put_data("test", run->test, lines, error));
-    LS_TRY(put_weights(run->session.folder.weights, lines, error));
+    LS_TRY(put_weights(ls_training_run_weights(run), lines, error));
     return put_exchanges(run->programs.training.program, lines, error);
 }
 

@@ -1,12 +1,15 @@
 /* Going on from a checkpoint: which one, whether it fits, and reading it. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "api/training_run.h"
 #include "base/alloc.h"
 #include "base/files.h"
 #include "engine/tensor_file.h"
 #include "formats/json.h"
+#include "formats/manifest.h"
 
 enum { TRAINER_CAP = 1 << 28 };
 
@@ -109,6 +112,92 @@ static ls_status take_model(ls_training_run *run, const char *folder, ls_error *
     return LS_OK;
 }
 
+/* --- the same one for all processes ----------------------------------------------------------- */
+
+/* What the others compare with what they see; all bytes are set. */
+typedef struct choice {
+    int64_t resumes, automatic, found;
+    uint64_t digest[2]; /* of the manifest */
+    char name[64];      /* of one in the output folder */
+} choice;
+
+enum { MANIFEST_CAP = 1 << 26 };
+
+static ls_status identify(const char *folder, choice *seen, ls_error *error)
+{
+    char *path = NULL, *text = NULL;
+    size_t length;
+    LS_TRY(ls_path_join(&path, folder, LS_MANIFEST_NAME, error));
+    ls_status status = ls_file_read(&text, &length, path, MANIFEST_CAP, error);
+    ls_free(path);
+    LS_TRY(status);
+    XXH128_hash_t hash = XXH3_128bits(text, length);
+    ls_free(text);
+    const char *slash = strrchr(folder, '/');
+    seen->found = 1;
+    seen->digest[0] = hash.low64;
+    seen->digest[1] = hash.high64;
+    snprintf(seen->name, sizeof seen->name, "%.63s", slash ? slash + 1 : folder);
+    return LS_OK;
+}
+
+static ls_status choose_first(ls_training_run *run, char **folder, choice *seen, ls_error *error)
+{
+    const ls_options *options = run->session.options;
+    if (!ls_session_is_first(&run->session)) return LS_OK;
+    if (!options->resume) return refuse_to_lose(options->output, error);
+    LS_TRY(find_folder(run, folder, error));
+    return *folder ? identify(*folder, seen, error) : LS_OK;
+}
+
+/* The folder that the first process has chosen, by this one's own path. */
+static ls_status follow(const ls_training_run *run, const choice *theirs, choice *own,
+                        char **folder, ls_error *error)
+{
+    const ls_options *options = run->session.options;
+    const ls_processes *processes = run->session.processes;
+    int index = ls_processes_here(processes)->index;
+    const char *here = ls_processes_host_name(processes, index);
+    const char *there = ls_processes_host_name(processes, 0);
+    ls_error why;
+    if (own->resumes != theirs->resumes || own->automatic != theirs->automatic)
+        return ls_fail(error, LS_INVALID,
+                       "process %d on %s and process 0 on %s are not given the same --resume; "
+                       "start all processes with the same settings",
+                       index, here, there);
+    if (!theirs->found) return LS_OK;
+    if (theirs->automatic)
+        LS_TRY(ls_path_join(folder, options->output, theirs->name, error));
+    else
+        LS_TRY(ls_copy_string(folder, options->resume, error));
+    ls_status status = identify(*folder, own, &why);
+    if (status == LS_OK && memcmp(own->digest, theirs->digest, sizeof own->digest) == 0)
+        return LS_OK;
+    return ls_fail(error, status == LS_OK ? LS_INVALID : status,
+                   "%s: process %d on %s does not see the checkpoint that process 0 on %s goes on "
+                   "from (%s): all hosts need a folder that they share",
+                   *folder, index, here, there,
+                   status == LS_OK ? "another " LS_MANIFEST_NAME : why.text);
+}
+
+static ls_status choose_together(ls_training_run *run, char **folder, ls_error *error)
+{
+    const ls_session *session = &run->session;
+    const char *resume = session->options->resume;
+    choice own = {.resumes = resume != NULL}, *all = NULL;
+    own.automatic = resume && strcmp(resume, "auto") == 0;
+    ls_status status = LS_NEW(all, ls_session_place(session)->count, "checkpoint", error);
+    if (status == LS_OK) status = choose_first(run, folder, &own, error);
+    status = ls_session_agree(session, status, "the choice of a checkpoint", error);
+    if (status == LS_OK)
+        status = ls_processes_gather(session->processes, &own, sizeof own, all,
+                                     "the choice of a checkpoint", error);
+    if (status == LS_OK && !ls_session_is_first(session))
+        status = follow(run, &all[0], &own, folder, error);
+    ls_free(all);
+    return status;
+}
+
 ls_status ls_checkpoints_choose(ls_training_run *run, ls_error *error)
 {
     const ls_options *options = run->session.options;
@@ -116,11 +205,7 @@ ls_status ls_checkpoints_choose(ls_training_run *run, ls_error *error)
     char *folder = NULL;
     checkpoints->best.step = checkpoints->saved = checkpoints->evaluated = -1;
     if (!options->output) return LS_OK;
-    if (ls_session_place(&run->session)->count > 1 &&
-        (options->resume || options->save_every > 0 || options->keep_best))
-        return ls_fail(error, LS_UNSUPPORTED, "checkpoints of several processes");
-    if (!options->resume) return refuse_to_lose(options->output, error);
-    ls_status status = find_folder(run, &folder, error);
+    ls_status status = choose_together(run, &folder, error);
     if (status == LS_OK && folder && options->resume_weights_only)
         status = take_model(run, folder, error);
     else if (status == LS_OK && folder)
@@ -130,7 +215,7 @@ ls_status ls_checkpoints_choose(ls_training_run *run, ls_error *error)
         folder = NULL;
     }
     ls_free(folder);
-    return status;
+    return ls_session_agree(&run->session, status, "the choice of a checkpoint", error);
 }
 
 /* --- whether it fits ------------------------------------------------------------------------- */
@@ -176,6 +261,7 @@ static ls_status load_moment(ls_training_run *run, const ls_state_tensor *tensor
     for (int64_t first = 0; first < tensor->elements; first += LS_STATE_PIECE) {
         int64_t count = tensor->elements - first;
         if (count > LS_STATE_PIECE) count = LS_STATE_PIECE;
+        if (!ls_ranks_hold(run->ranks, tensor->value, first, count)) continue;
         LS_TRY(ls_weights_read_float(file, from, first, count, piece, error));
         LS_TRY(ls_ranks_write(run->ranks, tensor->value, first, count, piece, error));
     }

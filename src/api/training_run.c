@@ -27,8 +27,7 @@ static ls_status open_datasets(ls_training_run *run, ls_error *error)
     return LS_OK;
 }
 
-/* The checkpoint's, where the run goes on from one. */
-static const ls_weights *weights_of(const ls_training_run *run)
+const ls_weights *ls_training_run_weights(const ls_training_run *run)
 {
     const ls_weights *saved = run->checkpoints.model;
     return saved ? saved : run->session.folder.weights;
@@ -67,7 +66,7 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
     LS_TRY(ls_run_programs_find(&run->programs, &memory, run->session.device, error));
     if (!ls_run_programs_fit(&run->programs, run->session.device))
         return ls_fitting_refuse(&run->session, &memory, error);
-    LS_TRY(ls_parameters_check(&run->programs.training, weights_of(run), error));
+    LS_TRY(ls_parameters_check(&run->programs.training, ls_training_run_weights(run), error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
     ls_strategy_used(&run->used, &run->session.strategy);
@@ -185,7 +184,8 @@ static ls_status load_weights(ls_training_run *run, ls_error *error)
 {
     ls_parameters_notes notes = {0};
     ls_session_stage(&run->session, "loading the weights");
-    ls_status status = ls_ranks_load(run->ranks, weights_of(run), run->used.seed, &notes, error);
+    ls_status status =
+        ls_ranks_load(run->ranks, ls_training_run_weights(run), run->used.seed, &notes, error);
     if (status == LS_OK && notes.initialised.length)
         ls_session_message(&run->session, "new weights, drawn from the seed: %s",
                            notes.initialised.data);

@@ -58,6 +58,8 @@ void ls_rank_logs_close(ls_training_run *run);
 /* LS_INVALID unless all processes have the same program, settings that change numbers, rows,
  * weights and exchanges. */
 ls_status ls_training_run_compare(const ls_training_run *run, ls_error *error) LS_MUST_CHECK;
+/* What it starts from: the checkpoint's, where it goes on from one. */
+const ls_weights *ls_training_run_weights(const ls_training_run *run);
 /* The result of this process becomes that of all; one that failed is no longer waited for. */
 ls_status ls_training_run_agree(ls_training_run *run, ls_status mine, const char *task,
                                 ls_error *error) LS_MUST_CHECK;

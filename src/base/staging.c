@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -18,15 +19,16 @@ static ls_status fail_errno(ls_error *error, const char *action, const char *pat
                    code);
 }
 
-static ls_status temporary_name(char **out, const char *path, ls_error *error)
+ls_status ls_staging_name(char **out, const char *path, long process, ls_error *error)
 {
     size_t length = strlen(path) + 32;
     LS_TRY(ls_new((void **)out, length, 1, "path", error));
-    snprintf(*out, length, "%s.tmp-%ld", path, (long)getpid());
+    snprintf(*out, length, "%s.tmp-%ld", path, process);
     return LS_OK;
 }
 
-/* The files of a folder, then the folder. */
+/* The files of a folder, then the folder. Takes no memory of ours: it tidies up where that is gone.
+ */
 static ls_status remove_all(const char *path, ls_error *error)
 {
     ls_status status = LS_OK;
@@ -34,12 +36,9 @@ static ls_status remove_all(const char *path, ls_error *error)
     if (!folder && errno == ENOENT) return LS_OK;
     if (!folder) return fail_errno(error, "read the folder", path);
     for (const struct dirent *entry; status == LS_OK && (entry = readdir(folder));) {
-        char *file = NULL;
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        status = ls_path_join(&file, path, entry->d_name, error);
-        if (status == LS_OK && ls_call_unlink(file) != 0)
-            status = fail_errno(error, "remove the file", file);
-        ls_free(file);
+        if (ls_call_unlink(dirfd(folder), entry->d_name) != 0)
+            status = fail_errno(error, "remove a file of the folder", path);
     }
     closedir(folder);
     if (status == LS_OK && ls_call_rmdir(path) != 0)
@@ -55,7 +54,7 @@ ls_status ls_staging_remove_leftover(const char *temporary, ls_error *error)
 ls_status ls_folder_remove(const char *path, ls_error *error)
 {
     char *temporary = NULL;
-    LS_TRY(temporary_name(&temporary, path, error));
+    LS_TRY(ls_staging_name(&temporary, path, (long)getpid(), error));
     ls_status status = remove_all(temporary, error);
     if (status == LS_OK && ls_call_rename(path, temporary) != 0 && errno != ENOENT)
         status = fail_errno(error, "rename the folder before it is removed", path);
@@ -69,7 +68,7 @@ ls_status ls_staging_open(ls_staging *staging, const char *path, ls_error *error
     ls_status status;
     *staging = (ls_staging){0};
     LS_TRY_GOTO(status, ls_copy_string(&staging->path, path, error), fail);
-    LS_TRY_GOTO(status, temporary_name(&staging->temporary, path, error), fail);
+    LS_TRY_GOTO(status, ls_staging_name(&staging->temporary, path, (long)getpid(), error), fail);
     LS_TRY_GOTO(status, remove_all(staging->temporary, error), fail);
     if (ls_call_mkdir(staging->temporary) != 0) {
         status = fail_errno(error, "make the folder", staging->temporary);
@@ -147,6 +146,24 @@ ls_status ls_sized_file_create(ls_sized_file *file, const char *path, uint64_t b
         status = fail_errno(error, "create", path);
     else if (ls_call_allocate(file->descriptor, bytes) != 0)
         status = fail_errno(error, "make room for all of it", path);
+    if (status != LS_OK) ls_sized_file_deinit(file);
+    return status;
+}
+
+ls_status ls_sized_file_open(ls_sized_file *file, const char *path, uint64_t bytes, ls_error *error)
+{
+    struct stat found;
+    *file = (ls_sized_file){.descriptor = -1};
+    LS_TRY(ls_copy_string(&file->path, path, error));
+    file->descriptor = ls_call_open(path, O_WRONLY);
+    ls_status status = LS_OK;
+    if (file->descriptor < 0)
+        status = fail_errno(error, "open", path);
+    else if (fstat(file->descriptor, &found) != 0)
+        status = fail_errno(error, "find the size", path);
+    else if ((uint64_t)found.st_size != bytes)
+        status = ls_fail(error, LS_IO, "%s: has %lld bytes here, and was made with %llu", path,
+                         (long long)found.st_size, (unsigned long long)bytes);
     if (status != LS_OK) ls_sized_file_deinit(file);
     return status;
 }

@@ -18,6 +18,9 @@ typedef struct ls_staging {
     bool made; /* the temporary folder is there */
 } ls_staging;
 
+/* PATH.tmp-PROCESS in fresh memory, for others that help to fill it. */
+ls_status ls_staging_name(char **out, const char *path, long process,
+                          ls_error *error) LS_MUST_CHECK;
 /* Make the temporary folder; what a killed process left under its name goes first. */
 ls_status ls_staging_open(ls_staging *staging, const char *path, ls_error *error) LS_MUST_CHECK;
 /* Put it in its place. After a failure either the old folder or the new one is at `path`. */
@@ -39,6 +42,9 @@ typedef struct ls_sized_file {
 /* Made with room for all bytes: a full disk shows here. */
 ls_status ls_sized_file_create(ls_sized_file *file, const char *path, uint64_t bytes,
                                ls_error *error) LS_MUST_CHECK;
+/* One that another process has made; LS_IO if it does not have that size. */
+ls_status ls_sized_file_open(ls_sized_file *file, const char *path, uint64_t bytes,
+                             ls_error *error) LS_MUST_CHECK;
 ls_status ls_sized_file_write(const ls_sized_file *file, const void *bytes, size_t count,
                               uint64_t offset, ls_error *error) LS_MUST_CHECK;
 /* Sync and close. */

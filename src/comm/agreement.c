@@ -7,13 +7,13 @@
 
 /* --- results ---------------------------------------------------------------------------------- */
 
-typedef struct result {
+typedef struct process_result {
     int32_t status;
     ls_error error;
-} result;
+} process_result;
 
 /* A failure of its own tells more than that of a process that stopped because of it. */
-static int first_failure(const result *all, int count)
+static int first_failure(const process_result *all, int count)
 {
     int first = -1;
     for (int i = 0; i < count; i++) {
@@ -27,7 +27,7 @@ static int first_failure(const result *all, int count)
 ls_status ls_processes_agree(ls_processes *processes, ls_status mine, const char *task,
                              ls_error *error)
 {
-    result own = {.status = mine}, *all = NULL;
+    process_result own = {.status = mine}, *all = NULL;
     int count = processes->place.count;
     if (count == 1 || mine == LS_LOST || processes->failed) return mine;
     if (mine != LS_OK && error) own.error = *error;
@@ -44,7 +44,28 @@ ls_status ls_processes_agree(ls_processes *processes, ls_status mine, const char
     return status;
 }
 
-ls_status ls_processes_any(ls_processes *processes, bool mine, bool *any, ls_error *error)
+ls_status ls_processes_share_result(ls_processes *processes, ls_status *result, ls_error *why,
+                                    int *who, const char *task, ls_error *error)
+{
+    process_result own = {.status = *result}, *all = NULL;
+    int count = processes->place.count;
+    *who = *result == LS_OK ? -1 : 0;
+    if (count == 1) return LS_OK;
+    if (*result != LS_OK) own.error = *why;
+    LS_TRY(LS_NEW(all, count, "results of all processes", error));
+    ls_status status =
+        processes->operations->gather(processes, &own, sizeof own, all, task, false, error);
+    if (status == LS_OK) {
+        *who = first_failure(all, count);
+        *result = *who < 0 ? LS_OK : (ls_status)all[*who].status;
+        if (*who >= 0) *why = all[*who].error;
+    }
+    ls_free(all);
+    return status;
+}
+
+ls_status ls_processes_any(ls_processes *processes, bool mine, bool *any, const char *task,
+                           ls_error *error)
 {
     enum { MOST_PROCESSES = 4096 };
     unsigned char own = mine, all[MOST_PROCESSES];
@@ -52,7 +73,7 @@ ls_status ls_processes_any(ls_processes *processes, bool mine, bool *any, ls_err
     if (processes->place.count == 1) return LS_OK;
     if (processes->place.count > MOST_PROCESSES)
         return ls_fail(error, LS_UNSUPPORTED, "more than %d processes", (int)MOST_PROCESSES);
-    LS_TRY(ls_processes_gather(processes, &own, 1, all, "the end of the step", error));
+    LS_TRY(ls_processes_gather(processes, &own, 1, all, task, error));
     for (int i = 0; i < processes->place.count; i++)
         *any = *any || all[i];
     return LS_OK;

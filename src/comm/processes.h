@@ -52,13 +52,16 @@ ls_status ls_processes_gather(ls_processes *processes, const void *mine, int64_t
  * all know of it does nothing. */
 ls_status ls_processes_agree(ls_processes *processes, ls_status mine, const char *task,
                              ls_error *error) LS_MUST_CHECK;
+/* The same of what the run survives, as often as wanted: *result and *why become those of all, *who
+ * the process that failed first (-1: none). Fails only where nobody can be asked. */
+ls_status ls_processes_share_result(ls_processes *processes, ls_status *result, ls_error *why,
+                                    int *who, const char *task, ls_error *error) LS_MUST_CHECK;
 /* LS_INVALID if not all have the same lines ("what: value", each ended by a newline): the text
  * names the first line that differs, both values, and their processes. */
 ls_status ls_processes_compare(ls_processes *processes, const char *lines,
                                ls_error *error) LS_MUST_CHECK;
-/* Does any process want to stop? Asked once a step by all: the answer, the same for all, is to what
- * they said in the call before or in this one. */
-ls_status ls_processes_any(ls_processes *processes, bool mine, bool *any,
+/* Does any process say so? The same answer for all. */
+ls_status ls_processes_any(ls_processes *processes, bool mine, bool *any, const char *task,
                            ls_error *error) LS_MUST_CHECK;
 
 /* MPI_Allreduce of `from` into `to`, [elements], to be measured against: it adds in an order of its

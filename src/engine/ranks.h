@@ -42,6 +42,8 @@ ls_status ls_ranks_read(ls_ranks *ranks, ls_value_id value, int64_t first, int64
                         ls_error *error) LS_MUST_CHECK;
 ls_status ls_ranks_write(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count,
                          const float *from, ls_error *error) LS_MUST_CHECK;
+/* Whether a rank of this process holds some of them. */
+bool ls_ranks_hold(const ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count);
 /* On all processes but the first: send it what it reads, until it says that it is done. On the
  * first: say so, whatever came of it. */
 ls_status ls_ranks_serve(ls_ranks *ranks, ls_error *error) LS_MUST_CHECK;

@@ -128,6 +128,15 @@ ls_status ls_ranks_read(ls_ranks *ranks, ls_value_id value, int64_t first, int64
     return LS_OK;
 }
 
+bool ls_ranks_hold(const ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count)
+{
+    for (int index = 0; index < ranks->count; index++) {
+        ls_range range = held_part(ranks, index, value, (ls_range){first, first + count});
+        if (range.begin < range.end) return true;
+    }
+    return false;
+}
+
 ls_status ls_ranks_write(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count,
                          const float *from, ls_error *error)
 {

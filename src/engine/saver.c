@@ -19,6 +19,8 @@ static const char *const tensor_files[FILES] = {LS_CHECKPOINT_MODEL, LS_CHECKPOI
 /* The thread that writes takes what the ranks' threads leave of the cores. */
 enum { WRITER_NICE = 10 };
 
+typedef enum phase { MAKE, WRITE, FINISH } phase;
+
 struct ls_saver {
     ls_saver_options options;
     ls_state state;
@@ -26,40 +28,94 @@ struct ls_saver {
     ls_queue *queue;        /* with snapshots */
     float *buffer;          /* [LS_STATE_PIECE] */
     bool lowered;           /* the queue's thread has its priority */
+    bool first, alone;      /* of all processes */
+    int64_t folder_maker;   /* number of the first process, for the folder's temporary name */
 
-    /* The save that goes on, or went last. */
+    bool saving;
+    /* The save that goes on, or went last. Belongs to the queue's thread while `busy`. */
     ls_checkpoint_contents contents;
     bool from_snapshot;
-    atomic_bool busy, untold;
+    phase phase;
+    ls_staging staging; /* of the first process */
+    ls_tensor_file files[FILES];
+    double start;
+    ls_saved saved; /* so far */
+    atomic_bool busy;
     atomic_llong done;
-    int64_t total;
-    ls_saved saved;
+    int64_t total; /* of this process */
 };
 
-/* --- one checkpoint -------------------------------------------------------------------------- */
+/* --- the phases of one checkpoint ------------------------------------------------------------- */
 
-static ls_status write_tensors(ls_saver *saver, const char *folder, int which, ls_error *error)
+static size_t first_tensor(const ls_saver *saver, int which)
 {
+    return which == MODEL ? 0 : saver->state.parameters;
+}
+
+static size_t tensor_count(const ls_saver *saver, int which)
+{
+    size_t parameters = saver->state.parameters;
+    return which == MODEL ? parameters : saver->state.count - parameters;
+}
+
+typedef ls_status (*file_opener)(ls_tensor_file *file, const char *path, const ls_state *state,
+                                 size_t first, size_t count, ls_error *error);
+
+static ls_status open_files(ls_saver *saver, const char *folder, file_opener opener,
+                            ls_error *error)
+{
+    for (int which = 0; which < FILES; which++) {
+        char *path = NULL;
+        LS_TRY(ls_path_join(&path, folder, tensor_files[which], error));
+        ls_status status = opener(&saver->files[which], path, &saver->state,
+                                  first_tensor(saver, which), tensor_count(saver, which), error);
+        ls_free(path);
+        LS_TRY(status);
+    }
+    return LS_OK;
+}
+
+static ls_status make(ls_saver *saver, ls_error *error)
+{
+    const ls_checkpoint_contents *contents = &saver->contents;
     char *path = NULL;
-    ls_tensor_file file = {.file = {.descriptor = -1}};
-    const ls_state *state = &saver->state;
-    const ls_state_owners *owners = &saver->options.owners;
-    size_t first = which == MODEL ? 0 : state->parameters;
-    size_t count = which == MODEL ? state->parameters : state->count - state->parameters;
-    ls_status status;
-    LS_TRY_GOTO(status, ls_path_join(&path, folder, tensor_files[which], error), done);
-    LS_TRY_GOTO(status, ls_tensor_file_create(&file, path, state, first, count, error), done);
-    for (int i = 0; i < owners->count; i++)
-        LS_TRY_GOTO(status,
-                    ls_tensor_file_write(&file, owners->executors[i],
-                                         saver->from_snapshot ? &saver->snapshots[i] : NULL,
-                                         saver->buffer, &saver->done, error),
-                    done);
-    status = ls_tensor_file_finish(&file, error);
-done:
-    ls_tensor_file_deinit(&file);
+    if (!saver->first) return LS_OK;
+    if (contents->status != LS_OK) {
+        if (error) *error = contents->error;
+        return contents->status;
+    }
+    LS_TRY(ls_checkpoint_path(&path, saver->options.output, contents->step, error));
+    ls_status status = ls_staging_open(&saver->staging, path, error);
+    ls_free(path);
+    return status == LS_OK
+               ? open_files(saver, saver->staging.temporary, ls_tensor_file_create, error)
+               : status;
+}
+
+static ls_status join_files(ls_saver *saver, ls_error *error)
+{
+    char *path = NULL, *folder = NULL;
+    LS_TRY(ls_checkpoint_path(&path, saver->options.output, saver->contents.step, error));
+    ls_status status = ls_staging_name(&folder, path, (long)saver->folder_maker, error);
+    if (status == LS_OK) status = open_files(saver, folder, ls_tensor_file_open, error);
+    ls_free(folder);
     ls_free(path);
     return status;
+}
+
+static ls_status write_parts(ls_saver *saver, ls_error *error)
+{
+    const ls_state_owners *owners = &saver->options.owners;
+    if (!saver->first) LS_TRY(join_files(saver, error));
+    for (int which = 0; which < FILES; which++) {
+        ls_tensor_file *file = &saver->files[which];
+        for (int i = 0; i < owners->count; i++)
+            LS_TRY(ls_tensor_file_write(file, owners->executors[i],
+                                        saver->from_snapshot ? &saver->snapshots[i] : NULL,
+                                        saver->buffer, &saver->done, error));
+        LS_TRY(ls_tensor_file_finish(file, error));
+    }
+    return LS_OK;
 }
 
 static ls_status write_texts(const ls_saver *saver, const char *folder, ls_error *error)
@@ -109,54 +165,89 @@ static ls_status write_manifest(const ls_saver *saver, const char *folder, ls_er
     return ls_manifest_write(folder, saver->contents.step, there, count, error);
 }
 
-static ls_status write_folder(ls_saver *saver, const char *path, ls_error *error)
+/* What others wrote is read back here too: a checksum says what is in the file, not what someone
+ * meant to write. */
+static ls_status finish(ls_saver *saver, ls_error *error)
 {
-    ls_staging staging;
-    ls_status status;
-    LS_TRY(ls_staging_open(&staging, path, error));
-    for (int which = 0; which < FILES; which++)
-        LS_TRY_GOTO(status, write_tensors(saver, staging.temporary, which, error), done);
-    LS_TRY_GOTO(status, write_texts(saver, staging.temporary, error), done);
-    LS_TRY_GOTO(status, write_manifest(saver, staging.temporary, error), done);
-    status = ls_staging_commit(&staging, error);
-done:
-    ls_staging_deinit(&staging);
-    return status;
+    const ls_checkpoint_contents *contents = &saver->contents;
+    if (!saver->first) return LS_OK;
+    LS_TRY(write_texts(saver, saver->staging.temporary, error));
+    LS_TRY(write_manifest(saver, saver->staging.temporary, error));
+    LS_TRY(ls_staging_commit(&saver->staging, error));
+    saver->saved.pruned = ls_checkpoint_prune(saver->options.output, contents->step, contents->best,
+                                              saver->options.limit, error);
+    return LS_OK;
 }
 
-static void end(ls_saver *saver, const ls_saved *saved)
+static ls_status run_phase(ls_saver *saver, ls_error *error)
 {
-    ls_free(saver->contents.trainer);
-    saver->contents.trainer = NULL;
-    saver->saved = *saved;
-    atomic_store(&saver->untold, true);
+    switch (saver->phase) {
+    case MAKE:
+        return make(saver, error);
+    case WRITE:
+        return write_parts(saver, error);
+    case FINISH:
+        break;
+    }
+    return finish(saver, error);
+}
+
+/* One phase; a process that is alone has nobody to agree with between them. */
+static void work(ls_saver *saver)
+{
+    ls_saved *saved = &saver->saved;
+    saved->status = run_phase(saver, &saved->error);
+    while (saver->alone && saved->status == LS_OK && saver->phase != FINISH) {
+        saver->phase++;
+        saved->status = run_phase(saver, &saved->error);
+    }
     atomic_store(&saver->busy, false);
 }
 
-static void write_checkpoint(ls_saver *saver)
-{
-    const ls_checkpoint_contents *contents = &saver->contents;
-    const char *output = saver->options.output;
-    char *path = NULL;
-    double start = ls_seconds();
-    ls_saved saved = {.step = contents->step};
-    saved.status = ls_checkpoint_path(&path, output, contents->step, &saved.error);
-    if (saved.status == LS_OK) saved.status = write_folder(saver, path, &saved.error);
-    if (saved.status == LS_OK)
-        saved.pruned = ls_checkpoint_prune(output, contents->step, contents->best,
-                                           saver->options.limit, &saved.error);
-    ls_free(path);
-    saved.seconds = ls_seconds() - start;
-    end(saver, &saved);
-}
-
-static void write_queued(void *context, const void *item)
+static void work_queued(void *context, const void *item)
 {
     ls_saver *saver = context;
     (void)item;
     if (!saver->lowered) (void)setpriority(PRIO_PROCESS, (id_t)gettid(), WRITER_NICE);
     saver->lowered = true;
-    write_checkpoint(saver);
+    work(saver);
+}
+
+static void start_phase(ls_saver *saver, phase next)
+{
+    saver->phase = next;
+    atomic_store(&saver->busy, true);
+    if (saver->from_snapshot)
+        ls_queue_push(saver->queue, saver);
+    else
+        work(saver);
+}
+
+/* --- agreeing on it --------------------------------------------------------------------------- */
+
+/* What came of the phase anywhere becomes what came of it here. */
+static ls_status agree(ls_saver *saver, ls_error *error)
+{
+    ls_saved *saved = &saver->saved;
+    int who;
+    if (saver->alone) return LS_OK;
+    LS_TRY(ls_processes_share_result(saver->options.processes, &saved->status, &saved->error, &who,
+                                     "the writing of a checkpoint", error));
+    if (who < 0) return LS_OK;
+    saved->error.rank = who * saver->options.owners.count;
+    ls_fail_context(&saved->error, saved->status, "rank %d on %s", saved->error.rank,
+                    ls_processes_host_name(saver->options.processes, who));
+    return LS_OK;
+}
+
+static void end(ls_saver *saver)
+{
+    for (int which = 0; which < FILES; which++)
+        ls_tensor_file_deinit(&saver->files[which]);
+    ls_staging_deinit(&saver->staging);
+    ls_free(saver->contents.trainer);
+    saver->contents.trainer = NULL;
+    saver->saving = false;
 }
 
 /* --- the saver ------------------------------------------------------------------------------- */
@@ -167,7 +258,37 @@ static ls_status new_snapshots(ls_saver *saver, ls_error *error)
     LS_TRY(LS_NEW(saver->snapshots, owners->count, "snapshots", error));
     for (int i = 0; i < owners->count; i++)
         LS_TRY(ls_snapshot_new(&saver->snapshots[i], &saver->state, owners->executors[i], error));
-    return ls_queue_new(&saver->queue, 1, write_queued, saver, error);
+    return ls_queue_new(&saver->queue, 1, work_queued, saver, error);
+}
+
+/* Bytes that the ranks of this process write. */
+static int64_t own_bytes(const ls_saver *saver)
+{
+    const ls_state_owners *owners = &saver->options.owners;
+    int64_t bytes = 0;
+    for (size_t i = 0; i < saver->state.count; i++)
+        for (int k = 0; k < owners->count; k++) {
+            ls_range part = ls_state_saved(owners->assembly, saver->state.tensors[i].value,
+                                           ls_executor_rank(owners->executors[k]));
+            bytes += (part.end - part.begin) * (int64_t)sizeof(float);
+        }
+    return bytes;
+}
+
+static ls_status find_folder_maker(ls_saver *saver, ls_error *error)
+{
+    int64_t own = getpid(), *all = NULL;
+    ls_processes *processes = saver->options.processes;
+    int count = processes ? ls_processes_here(processes)->count : 1;
+    saver->alone = count == 1;
+    saver->first = saver->alone || ls_processes_here(processes)->index == 0;
+    if (saver->alone) return LS_OK;
+    LS_TRY(LS_NEW(all, count, "saver of checkpoints", error));
+    ls_status status =
+        ls_processes_gather(processes, &own, sizeof own, all, "the start of the ranks", error);
+    saver->folder_maker = all[0];
+    ls_free(all);
+    return status;
 }
 
 ls_status ls_saver_new(ls_saver **out, const ls_saver_options *options, ls_error *error)
@@ -179,8 +300,8 @@ ls_status ls_saver_new(ls_saver **out, const ls_saver_options *options, ls_error
     LS_TRY_GOTO(status, ls_state_list(&saver->state, options->owners.assembly, error), fail);
     LS_TRY_GOTO(status, LS_NEW(saver->buffer, LS_STATE_PIECE, "numbers on their way", error), fail);
     if (options->background) LS_TRY_GOTO(status, new_snapshots(saver, error), fail);
-    for (size_t i = 0; i < saver->state.count; i++)
-        saver->total += saver->state.tensors[i].elements * (int64_t)sizeof(float);
+    LS_TRY_GOTO(status, find_folder_maker(saver, error), fail);
+    saver->total = own_bytes(saver);
     *out = saver;
     return LS_OK;
 fail:
@@ -192,11 +313,11 @@ void ls_saver_free(ls_saver *saver)
 {
     if (!saver) return;
     ls_queue_free(saver->queue);
+    end(saver);
     for (int i = 0; saver->snapshots && i < saver->options.owners.count; i++)
         ls_snapshot_deinit(&saver->snapshots[i]);
     ls_free(saver->snapshots);
     ls_free(saver->buffer);
-    ls_free(saver->contents.trainer);
     ls_state_deinit(&saver->state);
     ls_free(saver);
 }
@@ -207,22 +328,24 @@ static ls_status take_snapshot(void *context, int rank, ls_error *error)
     return ls_snapshot_take(&saver->snapshots[rank], error);
 }
 
-void ls_saver_save(ls_saver *saver, const ls_checkpoint_contents *contents, bool background)
+ls_status ls_saver_save(ls_saver *saver, const ls_checkpoint_contents *contents, bool background,
+                        ls_error *error)
 {
     saver->contents = *contents;
     saver->from_snapshot = background && saver->snapshots;
+    saver->saved = (ls_saved){.step = contents->step};
+    saver->start = ls_seconds();
     atomic_store(&saver->done, 0);
-    atomic_store(&saver->busy, true);
-    if (!saver->from_snapshot) {
-        write_checkpoint(saver);
-        return;
-    }
-    ls_saved failed = {.step = contents->step};
-    failed.status = ls_rank_group_run(saver->options.group, take_snapshot, saver, &failed.error);
-    if (failed.status == LS_OK)
-        ls_queue_push(saver->queue, saver);
-    else
-        end(saver, &failed);
+    if (saver->from_snapshot)
+        LS_TRY(ls_rank_group_run(saver->options.group, take_snapshot, saver, error));
+    saver->saving = true;
+    start_phase(saver, MAKE);
+    return LS_OK;
+}
+
+bool ls_saver_is_saving(const ls_saver *saver)
+{
+    return saver->saving;
 }
 
 bool ls_saver_is_busy(ls_saver *saver)
@@ -236,14 +359,23 @@ void ls_saver_progress(const ls_saver *saver, int64_t *done, int64_t *total)
     *total = saver->total;
 }
 
-bool ls_saver_poll(ls_saver *saver, ls_saved *saved)
+/* Where all have done their part: on to the next one, or the end. */
+ls_status ls_saver_poll(ls_saver *saver, bool *ended, ls_saved *saved, ls_error *error)
 {
-    if (atomic_load(&saver->busy) || !atomic_exchange(&saver->untold, false)) return false;
+    bool busy = ls_saver_is_busy(saver);
+    *ended = false;
+    if (!saver->alone)
+        LS_TRY(ls_processes_any(saver->options.processes, busy, &busy,
+                                "the writing of a checkpoint", error));
+    if (busy) return LS_OK;
+    LS_TRY(agree(saver, error));
+    if (saver->saved.status == LS_OK && saver->phase != FINISH) {
+        start_phase(saver, saver->phase + 1);
+        return LS_OK;
+    }
+    end(saver);
     *saved = saver->saved;
-    return true;
-}
-
-void ls_saver_wait(ls_saver *saver)
-{
-    if (saver->queue) ls_queue_wait(saver->queue);
+    saved->seconds = ls_seconds() - saver->start;
+    *ended = true;
+    return LS_OK;
 }

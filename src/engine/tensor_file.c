@@ -15,22 +15,37 @@ static void describe(const ls_tensor_file *file, ls_safetensors_entry *entries)
     }
 }
 
-ls_status ls_tensor_file_create(ls_tensor_file *file, const char *path, const ls_state *state,
-                                size_t first, size_t count, ls_error *error)
+static ls_status lay_out(ls_tensor_file *file, const char *path, const ls_state *state,
+                         size_t first, size_t count, ls_error *error)
 {
     ls_safetensors_entry *entries = NULL;
-    ls_status status;
     *file = (ls_tensor_file){.state = state, .first = first, .count = count};
     file->file.descriptor = -1;
     LS_TRY(LS_NEW(entries, count + 1, "tensors to save", error));
     describe(file, entries);
-    LS_TRY_GOTO(status, ls_safetensors_layout_make(&file->layout, path, entries, count, error),
-                done);
-    LS_TRY_GOTO(status, ls_sized_file_create(&file->file, path, file->layout.bytes, error), done);
-    status = ls_sized_file_write(&file->file, file->layout.header.data, file->layout.header.length,
-                                 0, error);
-done:
+    ls_status status = ls_safetensors_layout_make(&file->layout, path, entries, count, error);
     ls_free(entries);
+    return status;
+}
+
+ls_status ls_tensor_file_create(ls_tensor_file *file, const char *path, const ls_state *state,
+                                size_t first, size_t count, ls_error *error)
+{
+    ls_status status = lay_out(file, path, state, first, count, error);
+    if (status == LS_OK)
+        status = ls_sized_file_create(&file->file, path, file->layout.bytes, error);
+    if (status == LS_OK)
+        status = ls_sized_file_write(&file->file, file->layout.header.data,
+                                     file->layout.header.length, 0, error);
+    if (status != LS_OK) ls_tensor_file_deinit(file);
+    return status;
+}
+
+ls_status ls_tensor_file_open(ls_tensor_file *file, const char *path, const ls_state *state,
+                              size_t first, size_t count, ls_error *error)
+{
+    ls_status status = lay_out(file, path, state, first, count, error);
+    if (status == LS_OK) status = ls_sized_file_open(&file->file, path, file->layout.bytes, error);
     if (status != LS_OK) ls_tensor_file_deinit(file);
     return status;
 }

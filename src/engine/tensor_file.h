@@ -1,5 +1,5 @@
-/* A safetensors file of a run's tensors, written by all ranks together: each writes its parts at
- * their places. The layout of ranks is not in it. */
+/* A safetensors file of a run's tensors, written by all ranks of all processes together: each
+ * writes its parts at their places. The layout of ranks is not in it. */
 #ifndef LS_ENGINE_TENSOR_FILE_H
 #define LS_ENGINE_TENSOR_FILE_H
 
@@ -20,6 +20,9 @@ typedef struct ls_tensor_file {
 /* Made with room for all of it, the header written. */
 ls_status ls_tensor_file_create(ls_tensor_file *file, const char *path, const ls_state *state,
                                 size_t first, size_t count, ls_error *error) LS_MUST_CHECK;
+/* The same file, made by another process. */
+ls_status ls_tensor_file_open(ls_tensor_file *file, const char *path, const ls_state *state,
+                              size_t first, size_t count, ls_error *error) LS_MUST_CHECK;
 /* One rank's parts: from its snapshot, or else (NULL) from its device, through `buffer`
  * [LS_STATE_PIECE]. `done` (may be NULL) is
  * raised by the bytes as they are written. Ranks may write at the same time. */

@@ -69,7 +69,7 @@ static void one_wish_to_stop_is_everyones(void **state)
     bool any;
     (void)state;
     for (int who = -1; who < PROCESSES; who++) {
-        assert_ok(ls_processes_any(processes, own == who, &any, &error), error);
+        assert_ok(ls_processes_any(processes, own == who, &any, "a wish", &error), error);
         assert_int_equal(any, who >= 0);
     }
 }
