@@ -53,6 +53,7 @@ typedef struct control {
 } control;
 
 typedef struct mpi_processes mpi_processes;
+typedef struct wait_site wait_site;
 
 /* The ranks that one call of ls_processes_comms made. */
 typedef struct rank_group {
@@ -87,10 +88,15 @@ struct mpi_processes {
     failure abort_sent, abort_received;
     _Atomic int aborted; /* abort_received is whole */
     MPI_Request abort_request;
+    pthread_t watcher;
+    bool watching;
+    _Atomic int leaving;
+    pthread_mutex_t watched_mutex;
+    const wait_site *watched; /* in MPI now; under its mutex */
 };
 
 /* Something that is waited for, for texts and for the end of patience. */
-typedef struct wait_site {
+struct wait_site {
     mpi_processes *processes;
     const rank_group *group; /* NULL: processes wait, not ranks */
     int rank;                /* who waits: a rank, or without a group a process */
@@ -102,7 +108,17 @@ typedef struct wait_site {
     double since, checked;
     int polls;
     bool warned;
-} wait_site;
+};
+
+/* "a process of this run is gone: rank 0 on a waits for ..." */
+enum { WAIT_TEXT_BYTES = 500 };
+void wait_describe_loss(const wait_site *site, char into[WAIT_TEXT_BYTES]);
+
+/* While a thread is in MPI for this wait the watcher can tell of it. */
+void watch_begin(mpi_processes *m, const wait_site *site);
+void watch_end(mpi_processes *m);
+ls_status watcher_start(mpi_processes *m, ls_error *error);
+void watcher_stop(mpi_processes *m);
 
 wait_site wait_begin(mpi_processes *processes, const rank_group *group, int rank, int64_t step,
                      const char *task);

@@ -13,10 +13,9 @@ void drop_request(mpi_processes *m, MPI_Request *request)
     });
 }
 
-ls_status wait_request(wait_site *site, MPI_Request *request, int awaited, ls_error *error)
+static ls_status poll_request(wait_site *site, MPI_Request *request, ls_error *error)
 {
     mpi_processes *m = site->processes;
-    site->awaited = awaited;
     for (;;) {
         int done = 0, code;
         MPI_DO(m, code = MPI_Test(request, &done, MPI_STATUS_IGNORE));
@@ -24,6 +23,15 @@ ls_status wait_request(wait_site *site, MPI_Request *request, int awaited, ls_er
         if (done) return LS_OK;
         LS_TRY(wait_more(site, error));
     }
+}
+
+ls_status wait_request(wait_site *site, MPI_Request *request, int awaited, ls_error *error)
+{
+    site->awaited = awaited;
+    watch_begin(site->processes, site);
+    ls_status status = poll_request(site, request, error);
+    watch_end(site->processes);
+    return status;
 }
 
 static ls_status gather_messages(mpi_processes *m, const void *mine, int64_t bytes, void *all,

@@ -128,11 +128,13 @@ ls_status ls_mpi_join(ls_processes **out, const ls_processes_options *options, l
     m->world = m->ranks = m->local = MPI_COMM_NULL;
     m->abort_request = MPI_REQUEST_NULL;
     pthread_mutex_init(&m->mutex, NULL);
+    pthread_mutex_init(&m->watched_mutex, NULL);
     LS_TRY_GOTO(status, start_mpi(m, error), fail);
     LS_TRY_GOTO(status, order_world(m, error), fail);
     LS_TRY_GOTO(status, find_place(m, error), fail);
     LS_TRY_GOTO(status, look_at_neighbours(m, error), fail);
     LS_TRY_GOTO(status, LS_NEW(m->requests, 2 * m->base.place.count, "processes", error), fail);
+    LS_TRY_GOTO(status, watcher_start(m, error), fail);
     *out = &m->base;
     return LS_OK;
 fail:
@@ -153,6 +155,7 @@ static void leave(ls_processes *processes)
 {
     mpi_processes *m = (mpi_processes *)processes;
     bool lost = atomic_load(&m->lost) != 0;
+    watcher_stop(m);
     while (m->groups) {
         rank_group *group = m->groups;
         m->groups = group->next;
@@ -173,6 +176,7 @@ static void leave(ls_processes *processes)
         m->windows = next;
     }
     pthread_mutex_destroy(&m->mutex);
+    pthread_mutex_destroy(&m->watched_mutex);
     ls_free(m->host_of);
     ls_free(m->host_first);
     ls_free(m->lives);

@@ -126,6 +126,16 @@ static void describe(const wait_site *site, int late, char into[PHRASE_BYTES])
              host_of_rank(site, site->rank), who, when, site->task ? site->task : "its start");
 }
 
+void wait_describe_loss(const wait_site *site, char into[WAIT_TEXT_BYTES])
+{
+    char phrase[PHRASE_BYTES];
+    bool first;
+    int late = site->awaited;
+    if (late == NO_RANK && site->group) late = late_rank(site, &first);
+    describe(site, late, phrase);
+    snprintf(into, WAIT_TEXT_BYTES, "a process of this run is gone: %s", phrase);
+}
+
 /* --- the checks ------------------------------------------------------------------------------- */
 
 wait_site wait_begin(mpi_processes *processes, const rank_group *group, int rank, int64_t step,
@@ -213,8 +223,9 @@ ls_status wait_check(wait_site *site, ls_error *error)
     if (late == NO_RANK && site->group) late = late_rank(site, &tell);
     LS_TRY(check_lives(site, late, error));
     if (options->peer_is_gone && options->peer_is_gone(options->context)) {
-        describe(site, late, phrase);
-        ls_fail(error, LS_LOST, "a process of this run is gone: %s", phrase);
+        char text[WAIT_TEXT_BYTES];
+        wait_describe_loss(site, text);
+        ls_fail(error, LS_LOST, "%s", text);
         return lose(site, error);
     }
     if (options->timeout > 0 && waited > options->timeout) {

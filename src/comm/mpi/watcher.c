@@ -1,0 +1,65 @@
+/* A thread that looks when nobody else can: a call into MPI may itself not come back after a peer
+ * is gone (Open MPI asks mpirun to tell the user, and waits). Then the waiting thread cannot say
+ * for what it waits, and mpirun ends the process a second after it has told it. */
+#include <stdbool.h>
+#include <time.h>
+
+#include "comm/mpi/internal.h"
+
+/* Looks so often; speaks when what waits has not ended by itself for so many looks. */
+enum { LOOK_MS = 50, PATIENCE_LOOKS = 6 };
+
+void watch_begin(mpi_processes *m, const wait_site *site)
+{
+    pthread_mutex_lock(&m->watched_mutex);
+    m->watched = site;
+    pthread_mutex_unlock(&m->watched_mutex);
+}
+
+void watch_end(mpi_processes *m)
+{
+    watch_begin(m, NULL);
+}
+
+static bool speak(mpi_processes *m)
+{
+    const ls_processes_options *options = &m->base.options;
+    char line[WAIT_TEXT_BYTES];
+    pthread_mutex_lock(&m->watched_mutex);
+    const wait_site *site = m->watched;
+    if (site) wait_describe_loss(site, line);
+    pthread_mutex_unlock(&m->watched_mutex);
+    if (site && options->warn) options->warn(options->context, line);
+    return site != NULL;
+}
+
+static void *watch(void *argument)
+{
+    mpi_processes *m = argument;
+    const ls_processes_options *options = &m->base.options;
+    const struct timespec pause = {0, LOOK_MS * 1000000L};
+    int looks = 0;
+    while (!atomic_load(&m->leaving)) {
+        nanosleep(&pause, NULL);
+        bool gone = options->peer_is_gone(options->context) && !atomic_load(&m->lost);
+        looks = gone ? looks + 1 : 0;
+        if (looks >= PATIENCE_LOOKS && speak(m)) return NULL;
+    }
+    return NULL;
+}
+
+ls_status watcher_start(mpi_processes *m, ls_error *error)
+{
+    if (!m->base.options.peer_is_gone) return LS_OK;
+    if (pthread_create(&m->watcher, NULL, watch, m) != 0)
+        return ls_fail(error, LS_NO_MEMORY, "cannot start the thread that watches the processes");
+    m->watching = true;
+    return LS_OK;
+}
+
+void watcher_stop(mpi_processes *m)
+{
+    atomic_store(&m->leaving, 1);
+    if (m->watching) pthread_join(m->watcher, NULL);
+    m->watching = false;
+}
