@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Lockstep against PyTorch on the same cores: every figure a ratio measured in one run.
+"""Lockstep against its peers on the same cores: every figure a ratio measured in one run.
 
     bench/bench.py [--rounds N] [--steps N] [SECTION...]
+    bench/bench.py --tables [SECTION...]
 
-Sections: train, inference, gemm, share, price, growth, start, memory, tokenizer, comm (all when none is named).
+Sections: train, inference, gemm, share, price, growth, start, memory, tokenizer; of several devices
+ddp, zero, checkpoint, comm, overlap (all when none is named, or "all").
 Contenders take turns, round after round; both sides' figure is real tokens over seconds of the same
-number of steps after a warm-up, and the median over the rounds. Writes build/bench/results.json and
-prints the tables of docs/performance.md.
+number of steps after a warm-up, and the median over the rounds. Writes build/bench/results.json, by
+section, and prints the tables of docs/performance.md; --tables prints them again from that file.
 """
 import argparse
 import json
@@ -17,36 +19,13 @@ import re
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = ROOT / "build"
-OUT = BUILD / "bench"
-WARM_UP = 3
-
-
-def run(command, allow_failure=False, **options):
-    """Standard output; a failure ends the benchmark, or is the output."""
-    process = subprocess.Popen(
-        [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
-    )
-    output, errors = process.communicate()
-    if process.returncode != 0 and allow_failure:
-        return errors
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}\n{errors}")
-    return output
-
-
-def measured(command):
-    """Run through a small parent, so that its children's peak memory is this one child's."""
-    code = (
-        "import resource, subprocess, sys; done = subprocess.run(sys.argv[1:], stdout=sys.stderr);"
-        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(done.returncode)"
-    )
-    return int(run([sys.executable, "-c", code, *command]).splitlines()[-1])
+import disks
+import exchanges
+import layouts
+from harness import BUILD, OUT, ROOT, WARM_UP, Left, markdown, measured, python, rounds_of, run, table, tables
 
 
 def lockstep_train(model, data, steps, threads=0, batch=32, leaf=4, length=128):
@@ -74,33 +53,6 @@ def pytorch(model, data, way, steps, threads=0, batch=32, length=128, evaluate=F
     command += ["--threads", threads] + (["--evaluate"] if evaluate else [])
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_")}
     return json.loads(run(command, env=environment).splitlines()[-1])
-
-
-def python():
-    chosen = ROOT / ".cache/venv/bin/python"
-    if not chosen.exists():
-        sys.exit("no .cache/venv: run tools/make-venv.sh first")
-    return chosen
-
-
-def rounds_of(contenders, rounds):
-    """Let the contenders take turns; the median over the rounds of every figure of each."""
-    results = {name: [] for name in contenders}
-    for _ in range(rounds):
-        for name, function in contenders.items():
-            results[name].append(function())
-    return {
-        name: {key: statistics.median(one[key] for one in many) for key in many[0]}
-        for name, many in results.items()
-    }
-
-
-def table(title, header, rows):
-    print(f"\n**{title}**\n\n| " + " | ".join(header) + " |")
-    print("|" + "---|" * len(header))
-    for row in rows:
-        print("| " + " | ".join(str(cell) for cell in row) + " |")
-    print(flush=True)
 
 
 def random_model(name, base, **sizes):
@@ -331,64 +283,11 @@ def section_tokenizer(context):
     return rates
 
 
-MPIRUN = ["mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none"]
-MPI_SETTINGS = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-}
-
-
-def lockstep_comm(command, environment=None):
-    """Seconds by "collective, bytes"; MPI's all-reduce as "MPI_Allreduce, bytes"; "x ceiling" as "ceiling, ..."."""
-    output = run(command, env={**os.environ, **(environment or {})})
-    times = {}
-    for line in output.splitlines():
-        cells = line.split()
-        if len(cells) < 6 or not cells[1].isdigit():
-            continue
-        times[f"{cells[0]}, {cells[1]}"] = float(cells[2]) * 1e-6
-        times[f"ceiling, {cells[0]}, {cells[1]}"] = float(cells[5])
-        if len(cells) > 6:
-            times[f"MPI_Allreduce, {cells[1]}"] = float(cells[6]) * 1e-6
-    return times
-
-
-def gloo_comm():
-    output = run([python(), ROOT / "bench/peers/gloo_collectives.py"])
-    record = json.loads(output.splitlines()[-1])
-    return {f"{name}, {size}": seconds for name, sizes in record.items() for size, seconds in sizes.items()}
-
-
-def section_comm(context):
-    """Exchanges between two ranks: threads, processes under MPI, MPI's own, Gloo's."""
-    command = [BUILD / "lockstep", "bench", "comm"]
-    contenders = {"threads": lambda: lockstep_comm(command + ["--devices", 2]), "Gloo": gloo_comm}
-    if shutil.which("mpirun"):
-        contenders["processes"] = lambda: lockstep_comm(MPIRUN + command, MPI_SETTINGS)
-    medians = rounds_of(contenders, context.rounds)
-    rows = []
-    for case, seconds in medians["threads"].items():
-        if case.startswith("ceiling"):
-            continue
-        name, size = case.split(", ")
-        theirs = {"Gloo": medians["Gloo"].get(case)}
-        processes = medians.get("processes", {})
-        if name == "all-reduce":
-            theirs["MPI_Allreduce"] = processes.get(f"MPI_Allreduce, {size}")
-        row = [name, size, f"{1e6 * seconds:.0f}", f"{1e6 * processes[case]:.0f}" if processes else "-"]
-        row.append(f"{medians['threads']['ceiling, ' + case]:.2f}")
-        row += [
-            f"**{theirs[peer] / seconds:.2f}x**" if theirs.get(peer) else "-" for peer in ("Gloo", "MPI_Allreduce")
-        ]
-        rows.append(row)
-    header = ("two ranks", "bytes", "threads, us", "processes, us", "threads, x ceiling", "Gloo", "MPI_Allreduce")
-    table("Exchanges; the last two: how many times as long they take as our threads", header, rows)
-    return medians
-
-
 SECTIONS = {
-    name.removeprefix("section_"): function for name, function in globals().items() if name.startswith("section_")
+    name.removeprefix("section_"): function
+    for place in (globals(), vars(layouts), vars(disks), vars(exchanges))
+    for name, function in place.items()
+    if name.startswith("section_")
 }
 
 
@@ -398,28 +297,61 @@ def machine():
     commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
     record = {"processor": model, "cores": len(os.sched_getaffinity(0)), "system": platform.platform()}
     record["commit"] = commit.stdout.strip()
-    record["instruction_set"] = os.environ.get("LOCKSTEP_ISA", "best of the machine")
+    folder = tempfile.mkdtemp(dir=OUT)
+    command = [BUILD / "lockstep", "train", "--model", ROOT / "tests/data/tiny-bert", "--max-steps", 1, "--quiet"]
+    run(command + ["--train", ROOT / "examples/data/debian-sections/train.jsonl", "--output", f"{folder}/run"])
+    record["instruction_set"] = json.loads(pathlib.Path(folder, "run/run.json").read_text())["instruction_set"]
+    shutil.rmtree(folder)
     return record
+
+
+def print_again(names):
+    results = json.loads((OUT / "results.json").read_text(encoding="utf-8"))
+    for name in names:
+        found = results.get(name, {})
+        print(f"## {name}\n" + "".join("\n" + markdown(one) for one in found.get("tables", [])))
+        if "machine" in found:
+            print(", ".join(str(value) for value in found["machine"].values()) + f"; {found['rounds']} rounds\n")
+        print(f"not measured: {found['left_out']}\n" if "left_out" in found else "", end="")
+
+
+def measure(name, context):
+    """The section's results, with what they were measured on."""
+    tables.clear()
+    results = {"machine": machine(), "rounds": context.rounds}
+    start = time.perf_counter()
+    try:
+        results["figures"] = SECTIONS[name](context)
+    except Left as reason:
+        print(f"\n{name}: left out: {reason}", flush=True)
+        results["left_out"] = str(reason)
+    results["tables"] = list(tables)
+    results["seconds"] = time.perf_counter() - start
+    return results
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--tables", action="store_true", help="measure nothing, print what was measured last")
     parser.add_argument("sections", nargs="*", metavar="SECTION")
     context = parser.parse_args()
-    unknown = set(context.sections) - set(SECTIONS)
+    names = list(SECTIONS) if not context.sections or context.sections == ["all"] else context.sections
+    unknown = set(names) - set(SECTIONS)
     if unknown:
         parser.error(f"no section {', '.join(sorted(unknown))}: there are {', '.join(SECTIONS)}")
+    if context.tables:
+        return print_again(names)
     OUT.mkdir(parents=True, exist_ok=True)
     context.model = pathlib.Path(run([ROOT / "tools/fetch.py", "model"]).strip())
     context.reviews = pathlib.Path(run([ROOT / "tools/fetch.py", "rt-polarity"]).strip()) / "train.tsv"
-    names = context.sections or list(SECTIONS)
     context.sections = ROOT / "examples/data/debian-sections/train.jsonl"
-    results = {"machine": machine(), "rounds": context.rounds}
+    file = OUT / "results.json"
+    results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     for name in names:
-        results[name] = SECTIONS[name](context)
-        (OUT / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        results[name] = measure(name, context)
+        file.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

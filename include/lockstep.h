@@ -41,6 +41,7 @@ typedef enum ls_setting_kind {
     LS_SETTING_NUMBER,
     LS_SETTING_BYTES,   /* 600MiB, 2GB, 1048576 */
     LS_SETTING_SAMPLES, /* a number, "all" or "auto" */
+    LS_SETTING_DEVICES, /* a number, or for plan a list: 1,2,4,...,64 */
 } ls_setting_kind;
 
 /* Which commands read a setting: a set of these bits. */
@@ -196,6 +197,13 @@ LS_API ls_status ls_audit_record(const char *folder, ls_run_audit *report, ls_er
  * ends with a newline; with options->print_program the program too. Free with ls_text_free. Of
  * several processes the first one gets it, the others NULL. */
 LS_API ls_status ls_plan_text(const ls_options *options, char **text, ls_error *error);
+/* The same of many layouts side by side, a line each: of every strategy, with and without offload
+ * and recompute as far as the settings leave it open, or of options->strategy alone, on each number
+ * of devices in options->device_list (or on options->devices). What cannot be run is a line that
+ * says why. With strategy "auto" the machine is measured, and the text says what a run would choose
+ * and why. `json`: a JSON object, to the byte, instead of text. */
+LS_API ls_status ls_plan_table_text(const ls_options *options, bool every_strategy, bool json,
+                                    char **text, ls_error *error);
 /* Train for options->max_steps (20 if not given) after a warm-up, writing nothing, and print each
  * kind of op's time, FLOP/s, bytes/s and share of the best product's FLOP/s on the same cores. */
 LS_API ls_status ls_bench_step_text(const ls_options *options, char **text, ls_error *error);

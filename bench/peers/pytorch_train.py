@@ -90,11 +90,10 @@ def main():
             loss.item()
         seconds.append(time.perf_counter() - start)
         tokens.append(sum(len(encoded[i]) for i in group))
-    rates = [t / s for t, s in zip(tokens[3:], seconds[3:])]
     print(
         json.dumps(
             {
-                "tokens_per_second": statistics.median(rates),
+                "tokens_per_second": sum(tokens[3:]) / sum(seconds[3:]),
                 "step_seconds": statistics.median(seconds[3:]),
                 "peak_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
                 "threads": torch.get_num_threads(),

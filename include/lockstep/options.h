@@ -58,17 +58,22 @@ typedef struct ls_options {
     bool resume_weights_only; /* a new run that starts from the checkpoint's model */
 
     /* Devices. */
-    const char *strategy; /* "single", "ddp", "zero1", "zero2", "zero3"; and +offload, +recompute */
-    int64_t bucket_size;  /* ddp: bytes of gradients that are exchanged together */
+    /* "single", "ddp", "zero1", "zero2", "zero3"; and +offload, +recompute; or "auto" */
+    const char *strategy;
+    int64_t bucket_size;   /* ddp: bytes of gradients that are exchanged together */
     const char *recompute; /* "none", "layer", "attention"; NULL: as the strategy's name says */
     /* What is not on the device: "none", "host", "disk"; NULL: as the strategy's name says. */
     const char *offload_optimizer, *offload_parameters;
-    const char *offload_path;   /* disk: a folder; the file there has no name */
+    const char *offload_path; /* disk: a folder; the file there has no name */
+    /* zero3, in elements: parameters that are gathered ahead of use, -1: one unit; tensors below
+     * this many stay whole on every device. */
+    int64_t prefetch_bucket_size, persistence_threshold;
     int64_t offload_block_size; /* bytes of each moment that are copied at a time */
     int64_t devices;
-    int64_t threads;       /* a device; 0: all cores, divided among the devices */
-    int64_t device_memory; /* bytes a device may use; 0: no limit */
-    bool print_program;    /* plan: print the program too */
+    const char *device_list; /* plan: "1,2,4,...,4096" instead of one number; NULL: none */
+    int64_t threads;         /* a device; 0: all cores, divided among the devices */
+    int64_t device_memory;   /* bytes a device may use; 0: no limit */
+    bool print_program;      /* plan: print the program too */
 
     /* Several processes, started by mpirun or srun: each has `devices` ranks. */
     const char *learning_rate_scaling; /* "none", "linear", "sqrt": of batch_size to the next */

@@ -15,6 +15,8 @@ typedef struct step_bench {
     double *seconds;         /* [steps] */
     int64_t steps, tokens;
     double total, peak; /* seconds; FLOP/s of the best product on the same cores */
+    double exposed;     /* seconds of waiting for other devices, a mean over them */
+    int64_t elements;   /* that devices have read from one another */
 } step_bench;
 
 static ls_status time_steps(step_bench *bench, ls_error *error)
@@ -23,8 +25,10 @@ static ls_status time_steps(step_bench *bench, ls_error *error)
         const ls_batch *batch;
         ls_step_result result;
         bool more;
-        if (i == WARM_UP_STEPS)
+        if (i == WARM_UP_STEPS) {
             ls_executor_measure(ls_ranks_executor(bench->run.ranks, 0), bench->measures);
+            bench->elements = -ls_ranks_elements(bench->run.ranks);
+        }
         double start = ls_seconds();
         LS_TRY(ls_reader_next(bench->run.reader, &batch, &more, error));
         LS_TRY(ls_ranks_step(bench->run.ranks, i + 1, batch, &result, error));
@@ -35,7 +39,9 @@ static ls_status time_steps(step_bench *bench, ls_error *error)
         bench->seconds[i - WARM_UP_STEPS] = ls_seconds() - start;
         bench->total += bench->seconds[i - WARM_UP_STEPS];
         bench->tokens += batch->offsets[batch->samples];
+        bench->exposed += result.times.exchange;
     }
+    bench->elements += ls_ranks_elements(bench->run.ranks);
     return LS_OK;
 }
 
@@ -74,6 +80,20 @@ static ls_status print_line(ls_text *text, const char *name, const ls_op_measure
                          1e-9 * sum->bytes / sum->seconds, 100 * rate / bench->peak);
 }
 
+/* The table has what the first device's threads did for its ops. Exchanges go on beside them. */
+static ls_status print_exchanges(const step_bench *bench, ls_text *text, ls_error *error)
+{
+    int devices = bench->run.session.device_count;
+    double steps = (double)bench->steps, bytes = (double)bench->elements * (double)sizeof(float);
+    if (devices == 1) return LS_OK;
+    return ls_text_print(
+        text, error,
+        "\nops of the first of %d devices; exchanges: %.3f MB read from one another "
+        "and %.3f ms of waiting a step (%.1f %%)\n",
+        devices, 1e-6 * bytes / steps, 1e3 * bench->exposed / steps,
+        100 * bench->exposed / bench->total);
+}
+
 static ls_status print_steps(const step_bench *bench, ls_text *text, ls_error *error)
 {
     const ls_program *program = bench->run.programs.training.program;
@@ -95,6 +115,7 @@ static ls_status print_steps(const step_bench *bench, ls_text *text, ls_error *e
     LS_TRY(print_line(text, "outside ops", &rest, bench, error));
     all.seconds = bench->total;
     LS_TRY(print_line(text, "step", &all, bench, error));
+    LS_TRY(print_exchanges(bench, text, error));
     return ls_text_print(
         text, error,
         "\n%lld steps, median %.3f ms, %.1f tokens a step, %.0f tokens/s, peak %.1f GFLOP/s "

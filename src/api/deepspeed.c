@@ -209,19 +209,15 @@ static ls_status merge_elements(ls_deepspeed_merge *merge, const ls_deepspeed_en
                                merge->hidden_size);
 }
 
-/* What counts in stage 3 only. Where there is no such setting the default there is as good as
- * "auto": it changes no result. */
+/* What counts in stage 3 only: there the default is DeepSpeed's, not the setting's own. */
 static ls_status merge_stage3(ls_deepspeed_merge *merge, const char *path, const char *setting,
-                              int64_t automatic, ls_error *error)
+                              int64_t fallback, int64_t automatic, ls_error *error)
 {
+    char digits[LS_NUMBER_BYTES];
     const ls_deepspeed_entry *entry = ls_deepspeed_entry_of(merge, path);
-    double neutral = 0;
-    if (ls_setting_find(setting) >= 0)
-        return merge_elements(merge, entry, setting, 1, automatic, error);
-    if (!entry || ls_deepspeed_is_auto(entry)) return LS_OK;
-    if (ls_number_parse(entry->key->neutral, &neutral) && ls_deepspeed_number(entry, 0) == neutral)
-        return LS_OK;
-    return merge_elements(merge, entry, setting, 1, automatic, error);
+    if (entry) return merge_elements(merge, entry, setting, 1, automatic, error);
+    snprintf(digits, sizeof digits, "%" PRId64, fallback);
+    return ls_deepspeed_derive(merge, setting, digits, error, "no %s: DeepSpeed's default", path);
 }
 
 static ls_status merge_offload(ls_deepspeed_merge *merge, const char *section, const char *setting,
@@ -253,9 +249,9 @@ static ls_status merge_zero(ls_deepspeed_merge *merge, ls_error *error)
     if (ls_deepspeed_integer(ls_deepspeed_entry_of(merge, "zero_optimization.stage"), 0) < 3)
         return LS_OK;
     LS_TRY(merge_stage3(merge, "zero_optimization.stage3_prefetch_bucket_size",
-                        "prefetch-bucket-size", hidden * hidden * 9 / 10, error));
+                        "prefetch-bucket-size", 50000000, hidden * hidden * 9 / 10, error));
     return merge_stage3(merge, "zero_optimization.stage3_param_persistence_threshold",
-                        "persistence-threshold", 10 * hidden, error);
+                        "persistence-threshold", 100000, 10 * hidden, error);
 }
 
 /* --- reports --------------------------------------------------------------------------------- */

@@ -1,16 +1,13 @@
 /* ls_plan_text: what a run would take, from headers, settings and the lengths of rows. */
+#include <string.h>
+
+#include "api/fitting.h"
+#include "api/plan_data.h"
 #include "api/training_run.h"
 #include "base/alloc.h"
 #include "base/text.h"
 
-enum { DEFAULT_MAX_LENGTH = 128 };
-
-/* The files' rows say how long a pass is; they are all read, as a run would. */
-typedef struct plan_data {
-    ls_dataset *train, *validation, *test;
-} plan_data;
-
-static ls_status open_data(ls_session *session, plan_data *data, ls_error *error)
+static ls_status open_files(ls_plan_data *data, ls_session *session, ls_error *error)
 {
     const ls_options *options = session->options;
     const struct {
@@ -26,28 +23,40 @@ static ls_status open_data(ls_session *session, plan_data *data, ls_error *error
     return LS_OK;
 }
 
-static void close_data(plan_data *data)
+ls_status ls_plan_data_open(ls_plan_data *data, ls_session *session, ls_run_memory_options *memory,
+                            ls_error *error)
+{
+    LS_TRY(open_files(data, session, error));
+    int64_t classes = ls_labels_count(session->labels);
+    if (classes == 0) classes = (int64_t)session->folder.config.label_count;
+    *memory =
+        ls_training_memory_options(session, classes, data->train, data->validation, data->test);
+    return LS_OK;
+}
+
+void ls_plan_data_close(ls_plan_data *data)
 {
     ls_dataset_free(data->train);
     ls_dataset_free(data->validation);
     ls_dataset_free(data->test);
+    *data = (ls_plan_data){0};
 }
 
 static ls_status describe(ls_session *session, ls_text *text, ls_error *error)
 {
-    plan_data data = {0};
+    ls_plan_data data = {0};
     ls_run_programs programs = {0};
+    ls_run_memory_options memory;
     ls_status status;
-    LS_TRY_GOTO(status, open_data(session, &data, error), done);
-    /* Without data there are as many classes as the model names. */
-    int64_t classes = ls_labels_count(session->labels);
-    if (classes == 0) classes = (int64_t)session->folder.config.label_count;
-    ls_run_memory_options memory =
-        ls_training_memory_options(session, classes, data.train, data.validation, data.test);
+    LS_TRY_GOTO(status, ls_plan_data_open(&data, session, &memory, error), done);
     LS_TRY_GOTO(status, ls_training_check_ranks(session, &memory, error), done);
     LS_TRY_GOTO(status, ls_session_message_bytes(session, &memory.training.message_bytes, error),
                 done);
-    LS_TRY_GOTO(status, ls_run_programs_make(&programs, &memory, session->device, error), done);
+    LS_TRY_GOTO(status, ls_run_programs_find(&programs, &memory, session->device, error), done);
+    if (!ls_run_programs_fit(&programs, session->device)) {
+        status = ls_fitting_refuse(session, &memory, error);
+        goto done;
+    }
     LS_TRY_GOTO(status, ls_run_programs_print(&programs, text, error), done);
     if (session->options->print_program) {
         LS_TRY_GOTO(status, ls_text_print(text, error, "\n"), done);
@@ -55,7 +64,7 @@ static ls_status describe(ls_session *session, ls_text *text, ls_error *error)
     }
 done:
     ls_run_programs_deinit(&programs);
-    close_data(&data);
+    ls_plan_data_close(&data);
     return status;
 }
 
@@ -63,8 +72,11 @@ ls_status ls_plan_text(const ls_options *options, char **text, ls_error *error)
 {
     ls_session session;
     ls_text plan = {0};
+    *text = NULL;
+    if (options->device_list || (options->strategy && strcmp(options->strategy, "auto") == 0))
+        return ls_fail(error, LS_USAGE, "a list of --devices and --strategy auto make a table");
     ls_status status =
-        ls_session_open(&session, options, NULL, LS_COMMAND_PLAN, DEFAULT_MAX_LENGTH, error);
+        ls_session_open(&session, options, NULL, LS_COMMAND_PLAN, LS_TRAINING_LENGTH, error);
     if (status == LS_OK) status = describe(&session, &plan, error);
     status = ls_session_agree(&session, status, "the plan", error);
     bool first = ls_session_is_first(&session);

@@ -42,17 +42,15 @@ static const char *key_of(char into[PART_NAME_BYTES], const char *name)
     return into;
 }
 
-/* The plan's parts; they add up to planned_bytes. */
+/* The plan's parts; those on the device add up to planned_bytes. */
 static void fill_parts(memory *m, const ls_run_programs *programs)
 {
     const ls_plan *plan = &programs->training.plan;
-    int64_t rest = ls_run_programs_bytes(programs);
     for (int part = 0; part < LS_PLAN_ARENA_COUNT; part++) {
         const char *key = key_of(m->part_names[part], ls_plan_arena_name((ls_plan_arena)part));
         m->parts[part] = integer(key, plan->bytes[part]);
-        if (ls_plan_is_on_device((ls_plan_arena)part)) rest -= plan->bytes[part];
     }
-    m->parts[PARTS - 1] = integer("evaluation_inputs", rest);
+    m->parts[PARTS - 1] = integer("evaluation_inputs", ls_run_programs_evaluation_bytes(programs));
 }
 
 static void fill_shares(memory *m, const ls_step_times *share)

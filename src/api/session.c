@@ -9,38 +9,52 @@
 #include "base/topology.h"
 #include "engine/message_bytes.h"
 
-ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error)
+ls_status ls_session_threads(const ls_options *options, int64_t devices, int *threads,
+                             ls_error *error)
 {
-    const ls_options *options = session->options;
     int cores = 1;
-    int64_t threads = options->threads;
     LS_TRY(ls_core_count(&cores, error));
-    const ls_processes_place *here = ls_session_place(session);
-    int sharing = here->shares_cores ? here->local_count * count : count;
-    if (threads == 0) {
-        threads = cores / sharing;
-        if (threads < 1) threads = 1;
-    }
-    if (sharing * threads > cores)
-        ls_session_message(session, "%d device%s of %lld thread%s on %d core%s: they take turns",
-                           sharing, sharing == 1 ? "" : "s", (long long)threads,
-                           threads == 1 ? "" : "s", cores, cores == 1 ? "" : "s");
-    LS_TRY(LS_NEW(session->devices, count, "devices", error));
-    for (; session->device_count < count; session->device_count++)
-        LS_TRY(ls_cpu_device_new(&session->devices[session->device_count], (int)threads,
-                                 options->device_memory, error));
-    session->device = session->devices[0];
-    if (count == 1) return LS_OK;
-    int64_t all = count * threads;
-    return ls_threads_new(&session->reading_threads, all < cores ? (int)all : cores, error);
+    *threads = (int)options->threads;
+    if (*threads == 0) *threads = (int)(cores / devices);
+    if (*threads < 1) *threads = 1;
+    return LS_OK;
 }
 
-/* Only training is spread over devices. */
-enum { SPREAD = LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP };
-
-static int device_count(const ls_options *options, unsigned command)
+/* `count` devices of as many threads each as `share` of them would have. Processes of a host that
+ * bind to nothing share its cores. */
+static ls_status open_devices(ls_session *session, int count, int64_t share, ls_error *error)
 {
-    return command & SPREAD ? (int)options->devices : 1;
+    const ls_processes_place *here = ls_session_place(session);
+    int together = here->shares_cores ? here->local_count : 1, cores = 1, threads;
+    LS_TRY(ls_core_count(&cores, error));
+    LS_TRY(ls_session_threads(session->options, share * together, &threads, error));
+    int sharing = count * together;
+    if (sharing * threads > cores)
+        ls_session_message(session, "%d device%s of %d thread%s on %d core%s: they take turns",
+                           sharing, sharing == 1 ? "" : "s", threads, threads == 1 ? "" : "s",
+                           cores, cores == 1 ? "" : "s");
+    LS_TRY(LS_NEW(session->devices, count, "devices", error));
+    for (; session->device_count < count; session->device_count++)
+        LS_TRY(ls_cpu_device_new(&session->devices[session->device_count], threads,
+                                 session->options->device_memory, error));
+    session->device = session->devices[0];
+    if (count == 1) return LS_OK;
+    int all = count * threads;
+    return ls_threads_new(&session->reading_threads, all < cores ? all : cores, error);
+}
+
+ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error)
+{
+    return open_devices(session, count, count, error);
+}
+
+/* Only training is spread over devices; a plan needs one to ask. */
+static ls_status open_for(ls_session *session, unsigned command, ls_error *error)
+{
+    int64_t devices = session->options->devices;
+    if (command & (LS_COMMAND_TRAIN | LS_COMMAND_BENCH_STEP))
+        return open_devices(session, (int)devices, devices, error);
+    return open_devices(session, 1, command & LS_COMMAND_PLAN ? devices : 1, error);
 }
 
 const ls_processes_place *ls_session_place(const ls_session *session)
@@ -99,6 +113,9 @@ static ls_status join(ls_session *session, ls_error *error)
 
 static void close_all_but_processes(ls_session *session);
 
+/* The commands that several processes run together. */
+enum { SPREAD = LS_COMMAND_TRAIN | LS_COMMAND_PLAN | LS_COMMAND_BENCH_STEP };
+
 ls_status ls_session_open(ls_session *session, const ls_options *options,
                           const ls_callbacks *callbacks, unsigned command, int64_t default_length,
                           ls_error *error)
@@ -111,8 +128,7 @@ ls_status ls_session_open(ls_session *session, const ls_options *options,
         LS_TRY(ls_strategy_of(&session->strategy, options, command != LS_COMMAND_PLAN, error));
         LS_TRY(join(session, error));
     }
-    LS_TRY_GOTO(status, ls_session_open_devices(session, device_count(options, command), error),
-                fail);
+    LS_TRY_GOTO(status, open_for(session, command, error), fail);
     LS_TRY_GOTO(status, ls_model_folder_open(&session->folder, options->model, error), fail);
     int64_t fallback = default_length ? default_length : session->folder.max_length;
     LS_TRY_GOTO(status,

@@ -35,6 +35,9 @@ ls_status ls_session_open_ranks(ls_session *session, const ls_options *options,
                                 ls_error *error) LS_MUST_CHECK;
 /* `count` devices alone, with the threads that the options say. */
 ls_status ls_session_open_devices(ls_session *session, int count, ls_error *error) LS_MUST_CHECK;
+/* The threads of each of `devices` devices. */
+ls_status ls_session_threads(const ls_options *options, int64_t devices, int *threads,
+                             ls_error *error) LS_MUST_CHECK;
 void ls_session_close(ls_session *session); /* safe on an all-zero one and twice */
 
 /* The processes of a run, one or more; this one's place among them. */

@@ -31,7 +31,7 @@ static const struct place {
 #undef LS_PRIVATE_ROW
 };
 
-enum { COUNT = sizeof places / sizeof *places };
+enum { COUNT = sizeof places / sizeof *places, MOST_DEVICES = 64 };
 
 /* Texts that are one of a list. */
 static const struct choice {
@@ -40,7 +40,7 @@ static const struct choice {
 } choices[] = {
     {"learning-rate-scaling", "ways", {"none", "linear", "sqrt"}},
     {"log-ranks", "choices", {"first", "all"}},
-    {"strategy", "strategies", {"single", "ddp", "zero1", "zero2", "zero3"}},
+    {"strategy", "strategies", {"single", "ddp", "zero1", "zero2", "zero3", "auto"}},
     {"recompute", "ways", {"none", "layer", "attention"}},
     {"offload-optimizer", "places", {"none", "host", "disk"}},
     {"offload-parameters", "places", {"none", "host", "disk"}},
@@ -152,6 +152,7 @@ static ls_status check_row(const ls_options *options, int row, ls_error *error)
         if (number == LS_SAMPLES_ALL || number == LS_SAMPLES_AUTO) return LS_OK;
         break;
     case LS_SETTING_INTEGER:
+    case LS_SETTING_DEVICES:
     case LS_SETTING_BYTES:
         number = (double)*(const int64_t *)field;
         break;
@@ -185,6 +186,19 @@ static ls_status check_monitoring(const ls_options *options, ls_error *error)
                    options->job_name);
 }
 
+/* What is planned need not be here. */
+static ls_status check_devices(const ls_options *options, unsigned command, ls_error *error)
+{
+    if (command == LS_COMMAND_PLAN) return LS_OK;
+    if (options->device_list)
+        return ls_fail(error, LS_USAGE,
+                       "--devices: '%.100s' is a list: a run has one number, plan takes a list",
+                       options->device_list);
+    if (options->devices <= MOST_DEVICES) return LS_OK;
+    return ls_fail(error, LS_USAGE, "--devices: %" PRId64 " is out of range: it goes from 1 to %d",
+                   options->devices, MOST_DEVICES);
+}
+
 static ls_status check_combinations(const ls_options *options, unsigned command, ls_error *error)
 {
     if ((command & RUN) && options->max_steps == 0)
@@ -196,12 +210,9 @@ static ls_status check_combinations(const ls_options *options, unsigned command,
         return ls_fail(error, LS_USAGE,
                        "--resume-weights-only: --resume says from which checkpoint");
     if (!(command & RUN)) return LS_OK;
+    LS_TRY(check_devices(options, command, error));
     ls_strategy strategy;
     LS_TRY(ls_strategy_of(&strategy, options, command != LS_COMMAND_PLAN, error));
-    if (strcmp(strategy.name, "single") == 0 && options->devices > 1)
-        return ls_fail(error, LS_USAGE,
-                       "--devices: %" PRId64 " devices with --strategy single, which runs on one",
-                       options->devices);
     bool scaled = (command & RUN) && strcmp(options->learning_rate_scaling, "none") != 0;
     if (scaled && options->base_batch_size == 0)
         return ls_fail(error, LS_USAGE,
@@ -213,7 +224,10 @@ static ls_status check_combinations(const ls_options *options, unsigned command,
                        "--base-batch-size %" PRId64 " does nothing without --learning-rate-scaling "
                        "linear or sqrt",
                        options->base_batch_size);
-    return LS_OK;
+    /* A plan may be of other strategies. */
+    return command == LS_COMMAND_PLAN
+               ? LS_OK
+               : ls_strategy_check_devices(&strategy, options->devices, error);
 }
 
 ls_status ls_options_check(const ls_options *options, unsigned command, ls_error *error)
@@ -305,6 +319,19 @@ static ls_status parse_text(int row, const char *value, const char **out, ls_err
     return LS_OK;
 }
 
+/* A list is read in full by who uses it; here its first number. */
+static ls_status set_devices(ls_options *options, int row, const char *value, ls_error *error)
+{
+    char first[16];
+    size_t length = strcspn(value, ",");
+    options->device_list = NULL;
+    if (!value[length]) return parse_integer(row, value, &options->devices, error);
+    snprintf(first, sizeof first, "%.*s", (int)(length < 15 ? length : 15), value);
+    LS_TRY(parse_integer(row, first, &options->devices, error));
+    options->device_list = value;
+    return LS_OK;
+}
+
 static ls_status set_row(ls_options *options, int row, const char *value, ls_error *error)
 {
     void *field = (char *)options + places[row].offset;
@@ -323,6 +350,8 @@ static ls_status set_row(ls_options *options, int row, const char *value, ls_err
             return LS_OK;
         }
         break;
+    case LS_SETTING_DEVICES:
+        return set_devices(options, row, value, error);
     case LS_SETTING_INTEGER:
         break;
     }
@@ -365,6 +394,9 @@ const char *ls_options_get(const ls_options *options, const char *name, char int
         return *(const bool *)field ? "true" : "false";
     case LS_SETTING_NUMBER:
         return ls_number_print(into, *(const double *)field);
+    case LS_SETTING_DEVICES:
+        if (options->device_list) return options->device_list;
+        break;
     case LS_SETTING_SAMPLES:
     case LS_SETTING_BYTES:
     case LS_SETTING_INTEGER:

@@ -114,12 +114,19 @@
     X("strategy", strategy, TEXT, RUN, 0, "single", 0, 0, \
       "how the work is spread over devices: single, ddp (data parallel), or zero1, zero2, zero3, which " \
       "divide optimizer state, then gradients, then parameters among them; behind it +recompute stands for --recompute " \
-      "layer, +offload for --offload-optimizer host and, with zero3, --offload-parameters host") \
-    X("devices", devices, INTEGER, RUN | LS_COMMAND_BENCH_COMM, 0, "1", 1, 64, \
-      "devices to run on, each a group of cores with memory of its own") \
+      "layer, +offload for --offload-optimizer host and, with zero3, --offload-parameters host; " \
+      "auto takes the fastest that fits and says why") \
+    X("devices", devices, DEVICES, RUN | LS_COMMAND_BENCH_COMM, 0, "1", 1, 4096, \
+      "devices to run on, each a group of cores with memory of its own, up to 64; plan takes a list " \
+      "too, up to 4096: 1,2,4,...,4096") \
     X("bucket-size", bucket_size, BYTES, RUN, 0, "25MiB", 1, 9.2e18, \
       "ddp and zero1: gradients that are exchanged together while the backward pass goes on; zero1 " \
       "and zero2: parameters that are gathered together") \
+    X("prefetch-bucket-size", prefetch_bucket_size, INTEGER, RUN, 0, "-1", -1, 9.2e18, \
+      "zero3: parameters gathered ahead of use, in elements, as many whole units as that holds; -1: " \
+      "one unit") \
+    X("persistence-threshold", persistence_threshold, INTEGER, RUN, 0, "0", 0, 9.2e18, \
+      "zero3: tensors of fewer elements stay whole on every device") \
     X("recompute", recompute, TEXT, RUN, 0, "", 0, 0, \
       "activations that the backward pass makes again instead of keeping them: none, layer (a " \
       "layer's, but for its input and what its last op wrote) or attention (query, key, value, " \

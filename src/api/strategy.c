@@ -8,6 +8,9 @@
 
 enum { CHOICES = 3 };
 
+/* The one that stands for any of the others. */
+#define CHOSEN_LATER "auto"
+
 /* The strategy whose parameters are in parts that can lie elsewhere. */
 #define DIVIDES_PARAMETERS "zero3"
 
@@ -108,6 +111,28 @@ static ls_status check_disk(const ls_strategy *strategy, const ls_options *optio
                    options->offload_path);
 }
 
+/* What counts only where parameters are divided. */
+static ls_status check_gathers(const ls_strategy *strategy, const ls_options *options,
+                               ls_error *error)
+{
+    bool prefetch = options->prefetch_bucket_size >= 0;
+    bool given = prefetch || options->persistence_threshold != 0;
+    if (!given || strcmp(strategy->name, DIVIDES_PARAMETERS) == 0) return LS_OK;
+    return ls_fail(
+        error, LS_USAGE,
+        "--%s %lld needs --strategy %s: with --strategy %s each device has all parameters",
+        prefetch ? "prefetch-bucket-size" : "persistence-threshold",
+        (long long)(prefetch ? options->prefetch_bucket_size : options->persistence_threshold),
+        DIVIDES_PARAMETERS, options->strategy);
+}
+
+static ls_status check_blocks(const ls_options *options, ls_error *error)
+{
+    if (options->offload_block_size % LS_BLOCK_PAGE == 0) return LS_OK;
+    return ls_fail(error, LS_USAGE, "--offload-block-size: %lld is no multiple of %d",
+                   (long long)options->offload_block_size, LS_BLOCK_PAGE);
+}
+
 static ls_status check_offload(const ls_strategy *strategy, const ls_options *options, bool run,
                                ls_error *error)
 {
@@ -116,10 +141,9 @@ static ls_status check_offload(const ls_strategy *strategy, const ls_options *op
                        "--offload-parameters %s needs --strategy %s: with --strategy %s each "
                        "device has all parameters",
                        options->offload_parameters, DIVIDES_PARAMETERS, options->strategy);
+    LS_TRY(check_gathers(strategy, options, error));
     LS_TRY(check_disk(strategy, options, run, error));
-    if (options->offload_block_size % LS_BLOCK_PAGE == 0) return LS_OK;
-    return ls_fail(error, LS_USAGE, "--offload-block-size: %lld is no multiple of %d",
-                   (long long)options->offload_block_size, LS_BLOCK_PAGE);
+    return check_blocks(options, error);
 }
 
 static ls_status apply_endings(const endings *found, const ls_options *options, const char *name,
@@ -136,6 +160,17 @@ static ls_status apply_endings(const endings *found, const ls_options *options, 
                  LS_PLACE_HOST, error);
 }
 
+/* What goes with the other settings is found when it is chosen. */
+static ls_status check_auto(const endings *found, const ls_options *options, ls_error *error)
+{
+    if (found->offload || found->recompute)
+        return ls_fail(error, LS_USAGE,
+                       "--strategy %s: auto chooses what stands behind a + too; to have it so, use "
+                       "--offload-optimizer, --offload-parameters and --recompute",
+                       options->strategy);
+    return check_blocks(options, error);
+}
+
 ls_status ls_strategy_of(ls_strategy *strategy, const ls_options *options, bool run,
                          ls_error *error)
 {
@@ -150,6 +185,7 @@ ls_status ls_strategy_of(ls_strategy *strategy, const ls_options *options, bool 
     strategy->recompute = (ls_recompute_what)recompute;
     strategy->optimizer = (ls_place)optimizer;
     strategy->parameters = (ls_place)parameters;
+    if (strcmp(strategy->name, CHOSEN_LATER) == 0) return check_auto(&found, options, error);
     return check_offload(strategy, options, run, error);
 }
 
@@ -158,6 +194,14 @@ void ls_strategy_used(ls_options *options, const ls_strategy *strategy)
     options->recompute = recompute_names[strategy->recompute];
     options->offload_optimizer = place_names[strategy->optimizer];
     options->offload_parameters = place_names[strategy->parameters];
+}
+
+ls_status ls_strategy_check_devices(const ls_strategy *strategy, int64_t devices, ls_error *error)
+{
+    if (devices == 1 || strcmp(strategy->name, "single") != 0) return LS_OK;
+    return ls_fail(error, LS_USAGE,
+                   "--devices: %lld devices with --strategy single, which runs on one",
+                   (long long)devices);
 }
 
 ls_space ls_strategy_space(ls_place place)

@@ -24,6 +24,9 @@ ls_status ls_strategy_check_endings(const char *name, ls_error *error);
 /* Write into options what was said by the strategy's name. */
 void ls_strategy_used(ls_options *options, const ls_strategy *strategy);
 
+/* LS_USAGE unless the strategy runs on so many devices. */
+ls_status ls_strategy_check_devices(const ls_strategy *strategy, int64_t devices, ls_error *error);
+
 ls_space ls_strategy_space(ls_place place);
 
 #endif

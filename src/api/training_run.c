@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/fitting.h"
 #include "api/run_record.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "engine/shared_folder.h"
 
 enum {
-    DEFAULT_MAX_LENGTH = 128,
     WRITING_BYTES = 2 << 20, /* buffers of a file, its digest, run.json */
 };
 
@@ -27,96 +27,32 @@ static ls_status open_datasets(ls_training_run *run, ls_error *error)
     return LS_OK;
 }
 
-/* Tokens of the longest row that is evaluated; with neither file, room for the training rows. */
-static int64_t longest_evaluated(const ls_dataset *validation, const ls_dataset *test,
-                                 int64_t longest_row)
-{
-    if (!validation && !test) return longest_row;
-    int64_t longest = validation ? ls_dataset_longest(validation) : 1;
-    if (test && ls_dataset_longest(test) > longest) longest = ls_dataset_longest(test);
-    return longest;
-}
-
-ls_run_memory_options ls_training_memory_options(const ls_session *session, int64_t classes,
-                                                 const ls_dataset *train,
-                                                 const ls_dataset *validation,
-                                                 const ls_dataset *test)
-{
-    const ls_options *options = session->options;
-    int64_t longest_row = train ? ls_dataset_longest(train) : session->max_length;
-    int64_t batch_size = options->batch_size;
-    /* A batch larger than the data is one short batch an epoch. */
-    if (train && batch_size > (int64_t)ls_dataset_count(train))
-        batch_size = ls_dataset_count(train);
-    return (ls_run_memory_options){
-        .training = {.config = &session->folder.config,
-                     .classes = classes,
-                     .training = true,
-                     .optimizer = {.kind = strcmp(options->optimizer, "adam") == 0
-                                               ? LS_OPTIMIZER_ADAM
-                                               : LS_OPTIMIZER_ADAMW,
-                                   .beta1 = (float)options->adam_beta1,
-                                   .beta2 = (float)options->adam_beta2,
-                                   .epsilon = (float)options->adam_epsilon,
-                                   .weight_decay = (float)options->weight_decay,
-                                   .decay_all = options->weight_decay_all,
-                                   .max_norm = (float)options->max_grad_norm},
-                     .batch_size = batch_size,
-                     .strategy = session->strategy.name,
-                     .ranks = ls_session_ranks(session),
-                     .bucket_bytes = options->bucket_size,
-                     .recompute = session->strategy.recompute,
-                     .offload = {.optimizer = ls_strategy_space(session->strategy.optimizer),
-                                 .parameters = ls_strategy_space(session->strategy.parameters),
-                                 .block_elements =
-                                     options->offload_block_size / (int64_t)sizeof(float)},
-                     .leaf_size = options->leaf_size,
-                     .longest_row = longest_row,
-                     .audit = options->audit_every > 0,
-                     .snapshot = ls_checkpoints_use_snapshots(options)},
-        .samples_per_pass = options->samples_per_pass,
-        .evaluation_longest_row = longest_evaluated(validation, test, longest_row),
-    };
-}
-
-/* "--devices 3", or "6 ranks (2 processes of --devices 3)" */
-static void describe_ranks(const ls_session *session, char into[80])
-{
-    int count = ls_session_place(session)->count;
-    int devices = (int)session->options->devices;
-    if (count == 1)
-        snprintf(into, 80, "--devices %d is", devices);
-    else
-        snprintf(into, 80, "%d ranks (%d processes of --devices %d) are", count * devices, count,
-                 devices);
-}
-
-/* Every rank of a full batch has work to do. */
-ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory_options *memory,
-                                  ls_error *error)
-{
-    char ranks[80];
-    describe_ranks(session, ranks);
-    if (memory->training.ranks > 1 && strcmp(session->strategy.name, "single") == 0)
-        return ls_fail(error, LS_USAGE,
-                       "--strategy single runs on one rank, and %d are started: use --strategy ddp",
-                       memory->training.ranks);
-    int64_t batch = memory->training.batch_size, leaf = memory->training.leaf_size;
-    int64_t leaves = (batch + leaf - 1) / leaf;
-    if (leaves >= memory->training.ranks) return LS_OK;
-    int64_t fitting = batch / memory->training.ranks;
-    return ls_fail(error, LS_USAGE,
-                   "%s more than the %lld leaves of a batch (%lld samples, --leaf-size %lld): %s "
-                   "%lld",
-                   ranks, (long long)leaves, (long long)batch, (long long)leaf,
-                   fitting ? "use --leaf-size" : "use a --batch-size of at least",
-                   (long long)(fitting ? fitting : memory->training.ranks));
-}
-
 const ls_weights *ls_training_run_weights(const ls_training_run *run)
 {
     const ls_weights *saved = run->checkpoints.model;
     return saved ? saved : run->session.folder.weights;
+}
+
+/* The strategy of the run is the one that was chosen from here on. */
+static ls_status choose_strategy(ls_training_run *run, ls_run_memory_options *memory,
+                                 ls_error *error)
+{
+    ls_session *session = &run->session;
+    if (strcmp(session->strategy.name, "auto") != 0) return LS_OK;
+    if (ls_session_place(session)->count > 1)
+        return ls_fail(error, LS_USAGE,
+                       "--strategy auto chooses for the devices of one process, and %d are "
+                       "started: name a strategy (lockstep plan shows them)",
+                       ls_session_place(session)->count);
+    ls_session_stage(session, "measuring this machine to choose a strategy");
+    LS_TRY(ls_auto_choose(&run->choice, session, memory, ls_training_row_tokens(run->train, memory),
+                          error));
+    for (int i = 0; i < run->choice.count; i++)
+        ls_session_message(session, "%s", run->choice.lines[i]);
+    session->strategy = run->choice.chosen.strategy;
+    ls_training_use_strategy(&memory->training, session->options, &session->strategy,
+                             session->options->devices);
+    return LS_OK;
 }
 
 static ls_status make_programs(ls_training_run *run, ls_error *error)
@@ -125,12 +61,16 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
         ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
                                    run->validation, run->test);
     LS_TRY(ls_training_check_ranks(&run->session, &memory, error));
+    LS_TRY(choose_strategy(run, &memory, error));
     LS_TRY(ls_session_message_bytes(&run->session, &memory.training.message_bytes, error));
-    LS_TRY(ls_run_programs_make(&run->programs, &memory, run->session.device, error));
+    LS_TRY(ls_run_programs_find(&run->programs, &memory, run->session.device, error));
+    if (!ls_run_programs_fit(&run->programs, run->session.device))
+        return ls_fitting_refuse(&run->session, &memory, error);
     LS_TRY(ls_parameters_check(&run->programs.training, ls_training_run_weights(run), error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
     ls_strategy_used(&run->used, &run->session.strategy);
+    if (run->choice.count) run->used.strategy = run->session.strategy.name;
     return LS_OK;
 }
 
@@ -341,7 +281,7 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
 {
     *run = (ls_training_run){.used = *options};
     ls_status status =
-        ls_session_open(&run->session, options, callbacks, command, DEFAULT_MAX_LENGTH, error);
+        ls_session_open(&run->session, options, callbacks, command, LS_TRAINING_LENGTH, error);
     status = ls_session_agree(&run->session, status, "the opening of the model", error);
     if (status == LS_OK) status = check_output(run, error);
     if (status == LS_OK) status = ls_checkpoints_choose(run, error);
@@ -400,6 +340,7 @@ void ls_training_run_close(ls_training_run *run)
     ls_ranks_free(run->ranks);
     ls_run_monitor_close(&run->monitor); /* after the threads that record */
     ls_run_programs_deinit(&run->programs);
+    ls_auto_choice_deinit(&run->choice);
     ls_free(run->confusion);
     ls_free(run->label_names);
     ls_dataset_free(run->train);
@@ -460,6 +401,7 @@ ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *
     size_t classes = (size_t)ls_labels_count(run->session.labels);
     const ls_train_report *report = &run->report;
     ls_run_results results = {0};
+    ls_auto_facts automatic;
     if (finished)
         LS_TRY(ls_run_results_make(&results, &run->monitor, &run->programs, report, error));
     const ls_run_fact facts[] = {
@@ -491,6 +433,7 @@ ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *
          .kind = LS_RUN_INTEGER,
          .integer = report->measured_file_bytes},
         {.key = "resumed_step", .kind = LS_RUN_INTEGER, .integer = report->resumed_step},
+        ls_auto_choice_fact(&run->choice, &automatic),
         /* The following are known only at the end. */
         {.key = "best_checkpoint", .kind = LS_RUN_TEXT, .text = best},
         {.key = "best_value",

@@ -2,6 +2,7 @@
 #ifndef LS_API_TRAINING_RUN_H
 #define LS_API_TRAINING_RUN_H
 
+#include "api/auto_strategy.h"
 #include "api/checkpoints.h"
 #include "api/run_monitor.h"
 #include "api/session.h"
@@ -10,6 +11,8 @@
 #include "engine/memory.h"
 #include "engine/ranks.h"
 #include "monitor/rank_log.h"
+
+enum { LS_TRAINING_LENGTH = 128 }; /* --max-length when none is given */
 
 typedef struct ls_training_run {
     ls_session session;
@@ -20,6 +23,7 @@ typedef struct ls_training_run {
     ls_shared_memory shared_memory; /* of the host's processes */
     ls_dataset *train, *validation, *test;
     const char **label_names;
+    ls_auto_choice choice; /* with --strategy auto */
     ls_run_programs programs;
     ls_ranks *ranks;
     int64_t *confusion;
@@ -69,8 +73,17 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                                  const ls_dataset *validation,
                                                  const ls_dataset *test);
 
-/* LS_USAGE if a full batch has fewer leaves than there are ranks, or if the strategy cannot have as
- * many. */
+/* Set what a strategy and a number of ranks say. `strategy` is borrowed. */
+void ls_training_use_strategy(ls_assembly_options *training, const ls_options *options,
+                              const ls_strategy *strategy, int64_t ranks);
+
+/* Tokens of a usual row: the mean of the training rows, without them the longest there may be. */
+double ls_training_row_tokens(const ls_dataset *train, const ls_run_memory_options *memory);
+
+/* LS_USAGE if a full batch has fewer leaves than there are ranks; "--devices 9 is" of how many. */
+ls_status ls_training_check_leaves(const ls_run_memory_options *memory, const char *ranks,
+                                   ls_error *error) LS_MUST_CHECK;
+/* The same for the ranks of this run; and LS_USAGE if the strategy cannot have as many. */
 ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory_options *memory,
                                   ls_error *error) LS_MUST_CHECK;
 /* All steps, with an evaluation after each epoch and at the end. */

@@ -55,6 +55,7 @@ static ls_status set(ls_invocation *invocation, const char *name, const char *va
 {
     ls_status status = ls_options_set(&invocation->options, name, value, error);
     if (status != LS_OK) return status;
+    if (strcmp(name, "strategy") == 0) invocation->has_strategy = true;
     return ls_sources_set(invocation->sources, name, source, error);
 }
 
@@ -124,7 +125,7 @@ static ls_status read_word(ls_invocation *invocation, const ls_command *command,
         invocation->quiet = true;
         return LS_OK;
     }
-    if (strcmp(word, "--json") == 0 && command->is_config) {
+    if (strcmp(word, "--json") == 0 && (command->is_config || command->has_json)) {
         invocation->json = true;
         return LS_OK;
     }

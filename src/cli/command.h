@@ -11,6 +11,7 @@ typedef struct ls_invocation {
     ls_sources *sources;
     ls_deepspeed *deepspeed; /* the file of --deepspeed, applied to the options; NULL: none */
     bool quiet, help, json;
+    bool has_strategy; /* the command line says --strategy */
 } ls_invocation;
 
 /* A flag that is a command's own, not a setting of the library. */
@@ -31,6 +32,7 @@ typedef struct ls_command {
     bool can_be_quiet;
     bool takes_deepspeed; /* --deepspeed FILE */
     bool is_config;       /* an argument without flag is the file of --deepspeed; --json */
+    bool has_json;        /* --json */
     int (*run)(const ls_invocation *invocation); /* the exit status */
     /* Instead of the above, for a command that reads its words itself: */
     int (*run_words)(int count, char **words);

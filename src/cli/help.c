@@ -60,6 +60,7 @@ static const char *placeholder(const ls_setting *setting)
     case LS_SETTING_FLAG:
         return "";
     case LS_SETTING_INTEGER:
+    case LS_SETTING_DEVICES:
         return " N";
     case LS_SETTING_NUMBER:
         return " NUMBER";
@@ -154,7 +155,8 @@ void ls_help_print_command(FILE *stream, const ls_command *command)
         print_flag(stream, "--deepspeed FILE",
                    "ds_config.json: the settings that it names, where no flag says them "
                    "(lockstep config FILE shows what comes of it)");
-    if (command->is_config) print_flag(stream, "--json", "the same as a JSON object");
+    if (command->is_config || command->has_json)
+        print_flag(stream, "--json", "the same as a JSON object");
     if (command->can_be_quiet)
         print_flag(stream, "--quiet", "no progress; results and errors only");
     print_flag(stream, "--help", "this text");

@@ -68,6 +68,28 @@ int ls_tree_roots(ls_tree_range all, int ranks, ls_tree_root *roots, int capacit
     return count;
 }
 
+/* Nodes that cover [begin, end), of which `end` is no leaf's: up to the middle of the smallest node
+ * around them each one is larger than the one before, behind it smaller, a bit of the way each. */
+static int inner_roots(int64_t begin, int64_t end)
+{
+    int level = 63 - __builtin_clzll((unsigned long long)(begin ^ end));
+    int64_t middle = end >> level << level;
+    return __builtin_popcountll((unsigned long long)(middle - begin)) +
+           __builtin_popcountll((unsigned long long)(end - middle));
+}
+
+int ls_tree_range_roots(ls_tree_range range)
+{
+    int count = 0;
+    if (range.begin >= range.end) return 0;
+    if (range.end < range.total) return inner_roots(range.begin, range.end);
+    if (range.begin == 0) return 1;
+    /* Up to the end of the tree, where what is absent cuts no node. */
+    for (int64_t first = range.begin; first < range.end; first += first & -first)
+        count++;
+    return count;
+}
+
 int ls_tree_join_roots(const ls_tree_root *roots, int count, int64_t total, const int *begin,
                        int groups, ls_tree_root *joined, int32_t *below)
 {
@@ -89,19 +111,14 @@ int ls_tree_join_roots(const ls_tree_root *roots, int count, int64_t total, cons
 
 int ls_tree_slots(ls_tree_range range, int64_t samples, int64_t leaf_size, int64_t samples_per_pass)
 {
-    ls_tree_stack stack = {0};
-    int most = 1;
-    int64_t sample = range.begin * leaf_size;
-    int64_t pass_end = sample + samples_per_pass;
-    for (int64_t leaf = range.begin; leaf < range.end; leaf++) {
-        int64_t leaf_end = (leaf + 1) * leaf_size < samples ? (leaf + 1) * leaf_size : samples;
-        for (; pass_end < leaf_end; pass_end += samples_per_pass)
-            if (stack.depth + 1 > most) most = stack.depth + 1;
-        ls_tree_push(&stack, range, leaf, leaf + 1 < range.end ? leaf + 1 : -1);
-        if (pass_end == leaf_end || leaf + 1 == range.end) {
-            if (stack.depth > most) most = stack.depth;
-            pass_end += samples_per_pass;
-        }
+    int64_t last = range.end * leaf_size < samples ? range.end * leaf_size : samples;
+    int most = ls_tree_range_roots(range);
+    /* What is open at the end of a pass are the roots of the leaves so far, and a leaf's chain. */
+    for (int64_t end = range.begin * leaf_size + samples_per_pass; end < last;
+         end += samples_per_pass) {
+        ls_tree_range done = {range.begin, end / leaf_size, range.total};
+        int open = ls_tree_range_roots(done) + (end % leaf_size != 0);
+        if (open > most) most = open;
     }
-    return most;
+    return most > 1 ? most : 1;
 }

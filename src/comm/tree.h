@@ -47,6 +47,9 @@ typedef struct ls_tree_root {
  * than `capacity` of them are not written. Returns their number. */
 int ls_tree_roots(ls_tree_range all, int ranks, ls_tree_root *roots, int capacity);
 
+/* Roots of one rank's leaves, without walking over them: what a list of all would hold of it. */
+int ls_tree_range_roots(ls_tree_range range);
+
 /* What groups of ranks (those of a host) can join of the roots of their ranks: group g has ranks
  * begin[g] .. begin[g + 1] - 1. `roots` [count] are those of some consecutive leaves (of a batch,
  * of a pass) of a batch of `total`, in their order. Each goes into the largest node that holds only

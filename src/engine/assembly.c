@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "comm/tree.h"
 #include "engine/audit.h"
 #include "engine/state.h"
 #include "ops/registry.h"
@@ -53,62 +52,17 @@ static ls_status find_sharding(ls_assembly *assembly, const ls_assembly_options 
     return LS_OK;
 }
 
-static void at_least(int32_t *most, int32_t count)
+static ls_tree_sizes size_gradients(ls_assembly *assembly, const ls_assembly_options *options)
 {
-    if (count > *most) *most = count;
-}
-
-/* What a batch asks for: slots of a rank's partial sums, roots that are added at once, and sums
- * that an owner keeps between passes. */
-typedef struct tree_sizes {
-    int32_t slots, roots, open;
-} tree_sizes;
-
-/* Every rank keeps its own sums until the end of a step of `total` leaves. */
-static void size_apart(tree_sizes *sizes, const ls_assembly *assembly,
-                       const ls_assembly_options *options, int64_t total)
-{
-    int64_t samples = least(total * options->leaf_size, options->batch_size);
-    for (int rank = 0; rank < assembly->ranks; rank++) {
-        ls_tree_range range = ls_tree_rank_range(total, assembly->ranks, rank);
-        at_least(&sizes->slots,
-                 ls_tree_slots(range, samples, options->leaf_size, assembly->samples_per_pass));
-    }
-    ls_tree_range all = {0, total, total};
-    at_least(&sizes->roots, ls_tree_roots(all, assembly->ranks, NULL, 0));
-}
-
-/* Passes of all ranks, each of whole leaves, are added one by one. In a short batch only the last
- * one is another. */
-static void size_together(tree_sizes *sizes, const ls_assembly *assembly, int64_t pass,
-                          int64_t total, bool full)
-{
-    ls_tree_range whole = {0, total, total};
-    for (int64_t begin = full ? 0 : (total - 1) / pass * pass; begin < total; begin += pass) {
-        ls_tree_range all = {begin, least(begin + pass, total), total};
-        for (int rank = 0; rank < assembly->ranks; rank++) {
-            ls_tree_range share = ls_tree_share(all, assembly->ranks, rank);
-            int64_t leaves = share.end - share.begin;
-            if (leaves) at_least(&sizes->slots, ls_tree_slots(share, total, 1, leaves));
-        }
-        at_least(&sizes->roots, ls_tree_roots(all, assembly->ranks, NULL, 0));
-    }
-    at_least(&sizes->open, ls_tree_slots(whole, total, 1, pass));
-}
-
-/* Slots and roots for batches of every size up to the largest: a short one is cut otherwise. */
-static tree_sizes size_gradients(ls_assembly *assembly, const ls_assembly_options *options)
-{
-    int64_t leaves = (options->batch_size + options->leaf_size - 1) / options->leaf_size;
-    int64_t pass =
-        assembly->shard.gradients ? ls_assembly_pass_leaves(assembly, options->leaf_size) : leaves;
-    tree_sizes sizes = {1, 1, 1};
-    for (int64_t total = assembly->collective ? 1 : leaves; total <= leaves; total++)
-        if (assembly->shard.gradients)
-            size_together(&sizes, assembly, pass, total, total == leaves);
-        else
-            size_apart(&sizes, assembly, options, total);
-    assembly->root_capacity = sizes.roots * (int32_t)((leaves + pass - 1) / pass);
+    ls_tree_sizes_options step = {.batch_size = options->batch_size,
+                                  .leaf_size = options->leaf_size,
+                                  .samples_per_pass = assembly->samples_per_pass,
+                                  .ranks = assembly->ranks,
+                                  .several = assembly->collective};
+    if (assembly->shard.gradients)
+        step.pass_leaves = ls_assembly_pass_leaves(assembly, options->leaf_size);
+    ls_tree_sizes sizes = ls_tree_sizes_remembered(options->tree_sizes, &step);
+    assembly->root_capacity = sizes.step_roots;
     assembly->program->gradient_slots = sizes.slots;
     return sizes;
 }
@@ -129,6 +83,9 @@ static ls_status spread(ls_assembly *assembly, const ls_assembly_options *option
     if (!assembly->collective) return LS_OK;
     if (assembly->shard.optimizer_state || assembly->shard.parameters) {
         ls_zero_options zero = {.shard = assembly->shard,
+                                .prefetch_limited = options->prefetch_limited,
+                                .prefetch_elements = options->prefetch_elements,
+                                .whole_below = options->whole_below,
                                 .ranks = assembly->ranks,
                                 .bucket_bytes = bucket,
                                 .first_bucket_bytes = first,
@@ -158,7 +115,7 @@ static ls_status build_training(ls_assembly *assembly, const ls_assembly_options
                                 ls_error *error)
 {
     ls_program *program = assembly->program;
-    tree_sizes sizes = size_gradients(assembly, options);
+    ls_tree_sizes sizes = size_gradients(assembly, options);
     ls_model_options model = {.classes = options->classes,
                               .touched = touched_capacity(assembly, options)};
     LS_TRY(ls_model_build(program, &assembly->model, options->config, &model, error));

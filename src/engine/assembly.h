@@ -6,6 +6,7 @@
 #define LS_ENGINE_ASSEMBLY_H
 
 #include "devices/device.h"
+#include "engine/tree_sizes.h"
 #include "models/model.h"
 #include "optimizers/optimizer.h"
 #include "program/plan.h"
@@ -22,9 +23,13 @@ typedef struct ls_assembly_options {
     int64_t bucket_bytes;           /* with several ranks */
     int64_t message_bytes;          /* with several hosts, see ls_collectives_message_bytes */
     ls_recompute_what recompute;    /* training */
+    /* Of parameters that are divided, as ls_zero_options has them. */
+    bool prefetch_limited;
+    int64_t prefetch_elements, whole_below;
     ls_offload_options offload;     /* of what an update changes; zero: nothing */
     int64_t samples_per_pass;       /* at most this many samples in a pass */
     int64_t longest_row;            /* tokens */
+    ls_tree_sizes_memo *tree_sizes; /* of programs that are alike; NULL: none */
     bool audit;                     /* training: some passes are computed again */
     bool snapshot;                  /* training: checkpoints are written beside training */
 } ls_assembly_options;

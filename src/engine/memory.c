@@ -2,9 +2,9 @@
 
 #include "lockstep/options.h"
 
-/* What the evaluation program has of its own. */
-static int64_t evaluation_bytes(const ls_plan *plan)
+int64_t ls_run_programs_evaluation_bytes(const ls_run_programs *programs)
 {
+    const ls_plan *plan = &programs->evaluation.plan;
     int64_t bytes = 0;
     for (ls_plan_arena arena = 0; arena < LS_PLAN_SCRATCH; arena++)
         if (arena != LS_PLAN_PARAMETERS && arena != LS_PLAN_MESSAGES &&
@@ -15,7 +15,7 @@ static int64_t evaluation_bytes(const ls_plan *plan)
 
 int64_t ls_run_programs_bytes(const ls_run_programs *programs)
 {
-    return ls_plan_total(&programs->training.plan) + evaluation_bytes(&programs->evaluation.plan);
+    return ls_plan_total(&programs->training.plan) + ls_run_programs_evaluation_bytes(programs);
 }
 
 static void share(ls_run_programs *programs, ls_plan_arena arena)
@@ -55,9 +55,28 @@ static ls_status make(ls_run_programs *programs, const ls_assembly_options *trai
     return LS_OK;
 }
 
-static bool fits(const ls_run_programs *programs, const ls_device *device)
+bool ls_run_programs_fit(const ls_run_programs *programs, const ls_device *device)
 {
     return device->budget == 0 || ls_run_programs_bytes(programs) <= device->budget;
+}
+
+/* At least what a run with passes of `samples` takes, from the program with larger ones: of what
+ * more passes change only slots are left out, of which they never need fewer (where gradients are
+ * on their way, neither the slots nor what is there is counted). */
+static ls_status least_bytes(int64_t *bytes, const ls_assembly *training, int64_t samples,
+                             const ls_device *device, ls_error *error)
+{
+    ls_plan plan;
+    ls_device_limits limits = training->limits;
+    int64_t longest_row = training->token_capacity / training->samples_per_pass;
+    ls_extents capacity = {{1, samples * longest_row, samples}};
+    limits.tokens = samples * longest_row;
+    LS_TRY(ls_plan_make(&plan, training->program, &capacity, error));
+    if (training->shard.gradients) plan.bytes[LS_PLAN_COMMUNICATION] = 0;
+    plan.bytes[LS_PLAN_SCRATCH] = device->operations->scratch_bytes(device, &limits);
+    *bytes = ls_plan_total(&plan);
+    ls_plan_deinit(&plan);
+    return LS_OK;
 }
 
 /* The next smaller pass: the batch in more of them, of whole leaves where they must be. 0: there is
@@ -94,24 +113,65 @@ static ls_status fail_too_large(const ls_run_programs *programs, const ls_assemb
                              : " or lower --samples-per-pass");
 }
 
-ls_status ls_run_programs_make(ls_run_programs *programs, const ls_run_memory_options *options,
+/* The next pass that may fit, or the smallest one. */
+static ls_status next_samples(int64_t *samples, const ls_run_programs *programs,
+                              const ls_assembly_options *options, const ls_device *device,
+                              ls_error *error)
+{
+    const ls_assembly *training = &programs->training;
+    const int64_t *planned = training->plan.bytes;
+    ls_assembly_options next = *options;
+    int64_t bytes = planned[LS_PLAN_PARAMETERS] + planned[LS_PLAN_GRADIENTS] +
+                    planned[LS_PLAN_OPTIMIZER_STATE] + planned[LS_PLAN_STAGING];
+    bool never = bytes > device->budget;
+    next.samples_per_pass = training->samples_per_pass;
+    *samples = fewer_samples(&next, training->shard.gradients);
+    if (*samples == 0) return LS_OK;
+    for (;;) {
+        if (!never) LS_TRY(least_bytes(&bytes, training, *samples, device, error));
+        if (bytes <= device->budget) return LS_OK;
+        next.samples_per_pass = *samples;
+        int64_t fewer = fewer_samples(&next, training->shard.gradients);
+        if (fewer == 0) return LS_OK;
+        *samples = fewer;
+    }
+}
+
+ls_status ls_run_programs_find(ls_run_programs *programs, const ls_run_memory_options *options,
                                const ls_device *device, ls_error *error)
 {
     ls_assembly_options training = options->training;
-    int64_t batch = training.batch_size;
-    bool automatic = options->samples_per_pass == LS_SAMPLES_AUTO;
+    int64_t batch = training.batch_size, least = INT64_MAX, least_samples = 0, fewer = 0;
     training.samples_per_pass = options->samples_per_pass > 0 ? options->samples_per_pass : batch;
     if (training.samples_per_pass > batch) training.samples_per_pass = batch;
     for (;;) {
         LS_TRY(make(programs, &training, options->evaluation_longest_row, device, error));
-        if (fits(programs, device)) return LS_OK;
-        training.samples_per_pass = programs->training.samples_per_pass;
-        int64_t fewer = fewer_samples(&training, programs->training.shard.gradients);
-        if (!automatic || fewer == 0) break;
+        if (options->samples_per_pass != LS_SAMPLES_AUTO) return LS_OK;
+        if (ls_run_programs_fit(programs, device)) return LS_OK;
+        if (ls_run_programs_bytes(programs) < least) {
+            least = ls_run_programs_bytes(programs);
+            least_samples = programs->training.samples_per_pass;
+        }
+        ls_status status = next_samples(&fewer, programs, &training, device, error);
+        if (status == LS_OK && fewer == 0 && least_samples == programs->training.samples_per_pass)
+            return LS_OK;
         ls_run_programs_deinit(programs);
+        LS_TRY(status);
+        if (fewer == 0) break;
         training.samples_per_pass = fewer;
     }
-    ls_status status = fail_too_large(programs, &training, automatic, device, error);
+    /* Nothing fits, and small passes with all their slots took more than larger ones. */
+    training.samples_per_pass = least_samples;
+    return make(programs, &training, options->evaluation_longest_row, device, error);
+}
+
+ls_status ls_run_programs_make(ls_run_programs *programs, const ls_run_memory_options *options,
+                               const ls_device *device, ls_error *error)
+{
+    LS_TRY(ls_run_programs_find(programs, options, device, error));
+    if (ls_run_programs_fit(programs, device)) return LS_OK;
+    ls_status status = fail_too_large(programs, &options->training,
+                                      options->samples_per_pass == LS_SAMPLES_AUTO, device, error);
     ls_run_programs_deinit(programs);
     return status;
 }
@@ -144,7 +204,7 @@ ls_status ls_run_programs_print(const ls_run_programs *programs, ls_text *text, 
         if (always || training->plan.bytes[arena])
             LS_TRY(print_line(text, ls_plan_arena_name(arena), training->plan.bytes[arena], error));
     }
-    LS_TRY(print_line(text, "evaluation's own inputs", evaluation_bytes(&programs->evaluation.plan),
+    LS_TRY(print_line(text, "evaluation's own inputs", ls_run_programs_evaluation_bytes(programs),
                       error));
     LS_TRY(print_line(text, "total on the device", ls_run_programs_bytes(programs), error));
     for (ls_plan_arena arena = LS_PLAN_HOST_MEMORY; arena < LS_PLAN_ARENA_COUNT; arena++)

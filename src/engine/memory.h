@@ -21,10 +21,17 @@ typedef struct ls_run_memory_options {
  * plan is. */
 ls_status ls_run_programs_make(ls_run_programs *programs, const ls_run_memory_options *options,
                                const ls_device *device, ls_error *error) LS_MUST_CHECK;
+/* The same, but what is too large for the device is no error: with auto the passes that take least
+ * of those that were tried. */
+ls_status ls_run_programs_find(ls_run_programs *programs, const ls_run_memory_options *options,
+                               const ls_device *device, ls_error *error) LS_MUST_CHECK;
+bool ls_run_programs_fit(const ls_run_programs *programs, const ls_device *device);
 void ls_run_programs_deinit(ls_run_programs *programs);
 
 /* Bytes of the device that both take together. */
 int64_t ls_run_programs_bytes(const ls_run_programs *programs);
+/* Of those, what the evaluation program has of its own. */
+int64_t ls_run_programs_evaluation_bytes(const ls_run_programs *programs);
 /* A line a named part, then the total. */
 ls_status ls_run_programs_print(const ls_run_programs *programs, ls_text *text,
                                 ls_error *error) LS_MUST_CHECK;

@@ -1,5 +1,6 @@
 #include "engine/ranks.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -238,6 +239,14 @@ static void add_shares(ls_ranks *ranks, ls_step_result *result)
     }
 }
 
+/* What one of several ranks ran out of is said with its number. */
+static void name_rank(ls_error *error)
+{
+    if (!error) return;
+    ls_error own = *error;
+    snprintf(error->text, sizeof error->text, "rank %d: %.980s", own.rank, own.text);
+}
+
 ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
                         ls_step_result *result, ls_error *error)
 {
@@ -245,7 +254,9 @@ ls_status ls_ranks_step(ls_ranks *ranks, int64_t number, const ls_batch *batch,
     ls_step_share own = {0};
     ranks->step = number;
     ranks->batch = batch;
-    LS_TRY(ls_rank_group_run(ranks->group, step, ranks, error));
+    ls_status status = ls_rank_group_run(ranks->group, step, ranks, error);
+    if (ranks->count > 1 && (status == LS_IO || status == LS_NO_MEMORY)) name_rank(error);
+    LS_TRY(status);
     *result = ranks->results[0];
     result->begin = begin;
     result->end = ls_seconds();

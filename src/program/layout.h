@@ -36,9 +36,10 @@ int64_t ls_layout_run_elements(const ls_program *program, ls_value_id run);
 
 /* What is offloaded lies in runs over all units (ls_value.home): on each rank what it owns of the
  * parameters, in the order in which they were declared; each unit, and what follows a table in it,
- * begins at a block. Here of `parameter`; ls_layout_positions: [values], of every parameter. */
+ * begins at a block. Here of `parameter`; ls_layout_positions: [values], of every parameter,
+ * and how many elements of it the rank owns. */
 int64_t ls_layout_position(const ls_program *program, ls_value_id parameter, int rank);
-void ls_layout_positions(const ls_program *program, int rank, int64_t *positions);
+void ls_layout_positions(const ls_program *program, int rank, int64_t *positions, int64_t *counts);
 /* The elements of `parameter` that lie in elements [first, first + count) of the rank's runs. */
 ls_range ls_layout_part(const ls_program *program, ls_value_id parameter, int rank, int64_t first,
                         int64_t count);

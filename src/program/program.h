@@ -250,7 +250,10 @@ struct ls_program {
     int32_t forward_count; /* ops of the forward pass, which stand first; 0: no backward pass yet */
     int unit;              /* of the ops that are appended from now on */
     int ranks;             /* that own parts of its parameters (layout.h); 0: it is not divided */
-    const int64_t *unit_elements; /* [units] of a divided program, in the arena */
+    /* Of a divided program, in the arena: [units], and the parameters in their order. */
+    const int64_t *unit_elements;
+    const ls_value_id *parameters;
+    int32_t parameter_count;
     bool training;
 };
 

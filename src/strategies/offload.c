@@ -52,14 +52,19 @@ static void move(rewrite *r, ls_value_id id, int run)
     r->program->values[id].home = r->runs[run];
 }
 
+/* Parameters that are whole on every rank stay on the device. */
+static bool is_divided(const ls_program *program, ls_value_id id)
+{
+    const ls_value *value = ls_value_of(program, id);
+    return value->role == LS_ROLE_PARAMETER && value->layout == LS_LAYOUT_RUN;
+}
+
 /* An update has the first moment before the second. */
 static void move_values(rewrite *r)
 {
     const ls_program *program = r->program;
     for (ls_value_id id = 0; id < program->value_count; id++)
-        if (r->runs[PARAMETERS] != LS_NO_VALUE &&
-            ls_value_of(program, id)->role == LS_ROLE_PARAMETER)
-            move(r, id, PARAMETERS);
+        if (r->runs[PARAMETERS] != LS_NO_VALUE && is_divided(program, id)) move(r, id, PARAMETERS);
     for (int32_t i = 0; r->runs[FIRST_MOMENTS] != LS_NO_VALUE && i < program->op_count; i++) {
         const ls_op *op = &program->ops[i];
         for (int in = 0, run = FIRST_MOMENTS; op->kind == LS_OP_ADAMW && in < LS_MAX_INPUTS; in++)
@@ -69,13 +74,21 @@ static void move_values(rewrite *r)
     }
 }
 
+/* Every parameter may be whole. */
+static bool has_values(const rewrite *r, int run)
+{
+    for (ls_value_id id = 0; run == PARAMETERS && id < r->program->value_count; id++)
+        if (is_divided(r->program, id)) return true;
+    return run != PARAMETERS;
+}
+
 static ls_status make_runs(rewrite *r, ls_error *error)
 {
     static const char *const names[RUNS] = {"parameters", "first_moments", "second_moments"};
     r->elements = ls_layout_home_elements(r->program);
     for (int run = 0; run < RUNS; run++) {
         r->runs[run] = LS_NO_VALUE;
-        if (space_of(r, run) == LS_SPACE_DEVICE) continue;
+        if (space_of(r, run) == LS_SPACE_DEVICE || !has_values(r, run)) continue;
         LS_TRY(new_value(r, &r->runs[run], space_of(r, run), r->elements, error, names[run]));
     }
     move_values(r);
@@ -132,25 +145,39 @@ static void widen(rewrite *r, span *s, int64_t begin, int64_t count)
     if (last > s->last) s->last = last;
 }
 
+/* [updates that use runs], as places in the list of ops. */
+static ls_status list_updates(rewrite *r, int32_t **updates, int32_t *count, ls_error *error)
+{
+    LS_TRY(LS_NEW(*updates, r->program->op_count + 1, "offload", error));
+    for (int32_t i = 0; i < r->program->op_count; i++) {
+        r->spans[i] = (span){0, -1};
+        if (uses_runs(r, &r->program->ops[i])) (*updates)[(*count)++] = i;
+    }
+    return LS_OK;
+}
+
 static ls_status find_spans(rewrite *r, ls_error *error)
 {
-    int64_t *positions = NULL;
+    int64_t *positions = NULL, *counts = NULL;
+    int32_t *updates = NULL, count = 0;
     const ls_program *program = r->program;
-    LS_TRY(LS_NEW(r->spans, program->op_count + 1, "offload", error));
-    LS_TRY(LS_NEW(positions, program->value_count + 1, "offload", error));
-    for (int32_t i = 0; i < program->op_count; i++)
-        r->spans[i] = (span){0, -1};
+    ls_status status;
+    LS_TRY_GOTO(status, LS_NEW(r->spans, program->op_count + 1, "offload", error), done);
+    LS_TRY_GOTO(status, LS_NEW(positions, program->value_count + 1, "offload", error), done);
+    LS_TRY_GOTO(status, LS_NEW(counts, program->value_count + 1, "offload", error), done);
+    LS_TRY_GOTO(status, list_updates(r, &updates, &count, error), done);
     for (int rank = 0; rank == 0 || rank < program->ranks; rank++) {
-        ls_layout_positions(program, rank, positions);
-        for (int32_t i = 0; i < program->op_count; i++) {
-            if (!uses_runs(r, &program->ops[i])) continue;
-            ls_value_id parameter = program->ops[i].inputs[0];
-            ls_range owned = ls_layout_owned(program, parameter, rank);
-            widen(r, &r->spans[i], positions[parameter], owned.end - owned.begin);
+        ls_layout_positions(program, rank, positions, counts);
+        for (int32_t i = 0; i < count; i++) {
+            ls_value_id parameter = program->ops[updates[i]].inputs[0];
+            widen(r, &r->spans[updates[i]], positions[parameter], counts[parameter]);
         }
     }
+done:
     ls_free(positions);
-    return LS_OK;
+    ls_free(counts);
+    ls_free(updates);
+    return status;
 }
 
 static ls_status append_copy(rewrite *r, ls_op_kind kind, int32_t block, ls_error *error)
@@ -260,7 +287,8 @@ ls_status ls_offload_state(ls_program *program, const ls_offload_options *option
     LS_TRY_GOTO(status, make_runs(&r, error), done);
     if (r.runs[PARAMETERS] != LS_NO_VALUE)
         LS_TRY_GOTO(status, ls_offload_gathers(program, r.runs[PARAMETERS], error), done);
-    if (program->training) status = rewrite_update(&r, error);
+    bool any = r.runs[PARAMETERS] != LS_NO_VALUE || r.runs[FIRST_MOMENTS] != LS_NO_VALUE;
+    if (program->training && any) status = rewrite_update(&r, error);
 done:
     ls_free(r.blocks);
     ls_free(r.spans);

@@ -86,13 +86,24 @@ static ls_status insert(rewrite *r, ls_op_kind kind, int32_t index, int32_t befo
     return ls_rewrite_insert(&r->list, before, op, 0, error, "staged.%d", (int)index);
 }
 
+/* Two visits ahead is not soon enough where more of them are gathered ahead: then a visit is
+ * fetched while the one before it is gathered. */
+static bool is_far_ahead(const rewrite *r, int32_t index)
+{
+    return index >= AHEAD && index < r->count &&
+           r->visits[index - AHEAD].wait > r->visits[index].gather;
+}
+
 static ls_status rewrite_gathers(rewrite *r, ls_error *error)
 {
     for (int32_t i = 0; i < AHEAD; i++)
         LS_TRY(insert(r, LS_OP_FETCH, i, r->visits[0].gather, error));
     for (int32_t i = 0; i < r->count; i++) {
+        if (is_far_ahead(r, i + 1))
+            LS_TRY(insert(r, LS_OP_FETCH, i + 1, r->visits[i].gather, error));
         LS_TRY(insert(r, LS_OP_AWAIT, i, r->visits[i].gather, error));
-        LS_TRY(insert(r, LS_OP_FETCH, i + AHEAD, r->visits[i].wait + 1, error));
+        if (!is_far_ahead(r, i + AHEAD))
+            LS_TRY(insert(r, LS_OP_FETCH, i + AHEAD, r->visits[i].wait + 1, error));
     }
     return ls_rewrite_finish(&r->list, error);
 }

@@ -48,6 +48,11 @@ typedef struct ls_sharding {
 
 typedef struct ls_zero_options {
     ls_sharding shard;
+    /* Of parameters that are divided: one unit is gathered ahead of use, or with `prefetch_limited`
+     * as many whole ones as have `prefetch_elements` together; tensors of fewer elements than
+     * `whole_below` stay whole on every rank: their owners update them and they are gathered. */
+    bool prefetch_limited;
+    int64_t prefetch_elements, whole_below;
     int ranks;
     int64_t bucket_bytes, first_bucket_bytes; /* as above; of parameters after the update too */
     int32_t root_slots; /* sharded gradients: partial sums that an owner holds between passes */

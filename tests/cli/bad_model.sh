@@ -58,7 +58,7 @@ absurd() {
     python3 "$SOURCE/tests/cli/damage.py" model config "$1"
     is_sanitized || ulimit -Sv 2000000
     refused 1 "$2" --train train.tsv
-    expect 0 "$LOCKSTEP" plan --model model
+    expect 0 "$LOCKSTEP" plan --model model --strategy single
     ulimit -Sv unlimited
 }
 absurd 'config.update(vocab_size=10**7, hidden_size=10**6, num_attention_heads=1)' \

@@ -23,9 +23,9 @@ done
 expect 0 "${train[@]}" --output many --save-every 1 --save-total-limit 3
 [[ $(cd many && ls -d checkpoint-* | sort -V | tr '\n' ' ') == "checkpoint-12 checkpoint-13 checkpoint-14 " ]] ||
     fail "not the three newest: $(ls many)"
-expect 0 "$LOCKSTEP" plan --model model --train train.tsv --save-every 5
+expect 0 "$LOCKSTEP" plan --model model --train train.tsv --strategy single --save-every 5
 says out.txt "checkpoint snapshot"
-expect 0 "$LOCKSTEP" plan --model model --train train.tsv --save-every 5 --save-async=false
+expect 0 "$LOCKSTEP" plan --model model --train train.tsv --strategy single --save-every 5 --save-async=false
 if grep -qF "checkpoint snapshot" out.txt; then fail "memory is planned for a snapshot that is never taken"; fi
 
 # The best validation stays, whatever the limit.

@@ -47,7 +47,7 @@ says out.txt "communication buffers"
 says out.txt "pass gather() bucket="
 says out.txt "parameter unit=1 decay sharded"
 says out.txt " owned  # bert.embeddings.word_embeddings.weight"
-expect 0 "$LOCKSTEP" plan --model model --print
+expect 0 "$LOCKSTEP" plan --model model --strategy single --print
 ! grep -q exchange_gradients out.txt || fail "one device exchanges gradients"
 
 refused 2 "--devices 9 is more than the 8 leaves of a batch (32 samples, --leaf-size 4): use --leaf-size 3" \
@@ -57,7 +57,7 @@ refused 2 "--devices 9 is more than the 8 leaves of a batch (32 samples, --leaf-
     --strategy zero3 --devices 9 --train train.tsv
 refused 2 "--samples-per-pass 6 is no multiple of --leaf-size 4: with --strategy zero2 a pass holds whole leaves; use --leaf-size 3" \
     --strategy zero2 --devices 2 --samples-per-pass 6 --train train.tsv
-refused 1 "--device-memory allows 200000: raise it, lower --max-length, or use more --devices" \
+refused 1 "--device-memory allows 200000: zero3 on 4 devices has " \
     --strategy zero3 --devices 4 --device-memory 200000 --train train.tsv
 refused 2 "--bucket-size" --strategy ddp --devices 2 --bucket-size 0 --train train.tsv
 for command in "evaluate --data train.tsv" predict; do

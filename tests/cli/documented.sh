@@ -16,7 +16,7 @@ for block in re.findall(r"^```sh\n(.*?)^```$", open(sys.argv[1]).read(), re.MULT
 PYTHON
 }
 
-for name in comparing-strategies.md fr/premiers-pas.md; do
+for name in memory.md comparing-strategies.md fr/premiers-pas.md; do
     count=0
     while IFS= read -r -d '' block; do
         expect 0 bash -euo pipefail -c "$block"
@@ -24,5 +24,5 @@ for name in comparing-strategies.md fr/premiers-pas.md; do
     done < <(blocks "$SOURCE/docs/$name")
     [[ $count -ge 3 ]] || fail "$name has only $count commands"
 done
-[[ -s compared/report.html && -s sizes/compare.json && -s entraine/model.safetensors && -s graines/compare.csv ]] ||
+[[ -s compared/report.html && -s sizes/compare.json && -s entraine/model.safetensors && -s graines/compare.csv && -s chosen/model.safetensors ]] ||
     fail "what the pages promise is not there"

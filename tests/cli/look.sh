@@ -22,9 +22,9 @@ cmp out.txt piped.txt || fail "a file and standard input differ"
 expect 0 "$LOCKSTEP" tokenize --model "$model" --data text.txt --max-length 3
 [[ $(sed -n 3p out.txt | wc -w) -eq 3 ]] || fail "--max-length does not cut"
 
-expect 0 "$LOCKSTEP" plan --model "$model" --batch-size 8
+expect 0 "$LOCKSTEP" plan --model "$model" --strategy single --batch-size 8
 says out.txt "total on the device"
-expect 0 "$LOCKSTEP" plan --model "$model" --batch-size 8 --print
+expect 0 "$LOCKSTEP" plan --model "$model" --strategy single --batch-size 8 --print
 says out.txt "linear" "attention"
 
 # Errors of the disk reach the user.

@@ -24,7 +24,7 @@ grep -qE '"planned_file_bytes": [1-9]' out/run.json || fail "run.json does not s
 bytes() {
     sed -nE "s/^$1 +([0-9]+) bytes.*/\1/p" out.txt
 }
-expect 0 "$LOCKSTEP" plan --model model
+expect 0 "$LOCKSTEP" plan --model model --strategy single
 [[ $(bytes "optimizer state") -gt 0 && -z $(bytes staging) ]] || fail "the moments are not on the device"
 state=$(bytes "optimizer state") total=$(bytes "total on the device")
 expect 0 "$LOCKSTEP" plan --model model --strategy single+offload "${small[@]}" --print
@@ -34,7 +34,7 @@ expect 0 "$LOCKSTEP" plan --model model --strategy single+offload "${small[@]}" 
 says out.txt "= fetch(first_moments, second_moments) elements=0..2048" "update await(first_moments.block.0"
 expect 0 "$LOCKSTEP" plan --model model --strategy zero3+offload --devices 2
 [[ $(bytes parameters) -eq 0 && $(bytes "in host memory") -gt $((state / 2)) ]] || fail "parameters are on the device"
-expect 0 "$LOCKSTEP" plan --model model --offload-optimizer disk
+expect 0 "$LOCKSTEP" plan --model model --strategy single --offload-optimizer disk
 [[ $(bytes "in a file") -ge $state ]] || fail "no file is planned"
 
 rm -r out

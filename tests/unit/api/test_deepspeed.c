@@ -341,8 +341,25 @@ static void stages_are_strategies(void **state)
     close_merged(&m);
     REFUSED("{\"zero_optimization\": {\"stage\": 2}}", FLAGS("strategy", "ddp"), LS_USAGE,
             "--strategy ddp (command line) and 'zero_optimization.stage' zero2");
-    REFUSED("{\"zero_optimization\": {\"stage\": 3, \"stage3_prefetch_bucket_size\": 4e6}}", NULL,
-            LS_USAGE, "'zero_optimization.stage3_prefetch_bucket_size'", "not built yet");
+    /* Stage 3 has the defaults that it has there. */
+    assert_ok(merge_into(&m, "{\"zero_optimization\": {\"stage\": 3}}", FLAGS("devices", "2")),
+              error);
+    has(&m, "prefetch-bucket-size", "50000000", "DeepSpeed's default");
+    has(&m, "persistence-threshold", "100000", "DeepSpeed's default");
+    close_merged(&m);
+    assert_ok(merge_into(&m,
+                         "{\"zero_optimization\": {\"stage\": 3,"
+                         " \"stage3_prefetch_bucket_size\": 4e6,"
+                         " \"stage3_param_persistence_threshold\": 0}}",
+                         FLAGS("devices", "2")),
+              error);
+    has(&m, "prefetch-bucket-size", "4000000", "zero_optimization.stage3_prefetch_bucket_size");
+    has(&m, "persistence-threshold", "0", "zero_optimization.stage3_param_persistence_threshold");
+    close_merged(&m);
+    assert_ok(merge_into(&m, "{\"zero_optimization\": {\"stage\": 2}}", FLAGS("devices", "2")),
+              error);
+    has(&m, "prefetch-bucket-size", "-1", "default");
+    close_merged(&m);
     /* What a setting refuses is said with the key that asked for it. */
     REFUSED("{\"optimizer\": {\"type\": \"Adam\", \"params\": {\"betas\": [0.9, 1.0]}}}", NULL,
             LS_USAGE, "'optimizer.params.betas'", "--adam-beta2", "below 1");

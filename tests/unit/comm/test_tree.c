@@ -125,6 +125,7 @@ static void the_list_of_roots_is_what_ranks_hold(void **state)
                     int64_t next = leaf + 1 < range.end ? leaf + 1 : -1;
                     merge_newest(held, &top, ls_tree_push(&stack, range, leaf, next));
                 }
+                assert_int_equal(ls_tree_range_roots(range), top);
                 for (int slot = 0; slot < top; slot++, at++) {
                     assert_true(at < count);
                     assert_int_equal(listed[at].rank, rank);

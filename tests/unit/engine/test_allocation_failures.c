@@ -95,16 +95,16 @@ static ls_status run_failing(command *run, long turn, bool all_after, ls_error *
     return status;
 }
 
-/* With the n-th allocation failing, n = 0, 1, 2, ..., until the command succeeds. `check` looks at
- * what a failure has left. */
-static void fail_each(command *run, void (*check)(long turn))
+/* With the n-th allocation failing, n = 0, every, 2 every, ..., until the command succeeds. `check`
+ * looks at what a failure has left. */
+static void fail_some(command *run, int every, void (*check)(long turn))
 {
     ls_error error;
     long turn = 0;
     /* The first call of all may make what is made once. */
     assert_ok(run(&error), error);
     for (int all_after = 0; all_after < 2; all_after++) {
-        int stride = all_after ? 11 : EVERY;
+        int stride = all_after ? 11 * every : every;
         for (turn = 0; run_failing(run, turn, all_after, &error) != LS_OK; turn += stride) {
             if (check) check(turn);
             assert_true(turn < 100000);
@@ -112,6 +112,15 @@ static void fail_each(command *run, void (*check)(long turn))
     }
     printf("%ld allocations\n", turn);
     assert_true(turn > 50);
+}
+
+/* Each of them with LOCKSTEP_TEST_LONG=1; else one in USUALLY, of which there are still many. */
+enum { USUALLY = 7 };
+
+static void fail_each(command *run, void (*check)(long turn))
+{
+    bool all = getenv("LOCKSTEP_TEST_LONG") != NULL;
+    fail_some(run, all ? EVERY : EVERY * USUALLY, check);
 }
 
 /* --- what a failed run may leave ----------------------------------------------------------------
@@ -306,6 +315,74 @@ static ls_status plan(ls_error *error)
     return LS_OK;
 }
 
+/* A table of every strategy, with rows that are refused and rows that do not fit. */
+static ls_status plan_all(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", train, NULL);
+    char *text = NULL;
+    options.device_list = "1,2,5";
+    options.threads = 1;
+    options.device_memory = 3000000;
+    options.samples_per_pass = 4;
+    LS_TRY(ls_plan_table_text(&options, true, true, &text, error));
+    ls_text_free(text);
+    return LS_OK;
+}
+
+/* A run that is refused because it does not fit is refused in other words when memory ends. */
+static ls_status refuse(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", train, NULL);
+    ls_error refusal = {0};
+    char *text = NULL;
+    options.devices = 2;
+    options.strategy = "zero1";
+    options.threads = 1;
+    options.device_memory = 3000000;
+    options.samples_per_pass = 16;
+    ls_status status = ls_plan_text(&options, &text, &refusal);
+    if (status == LS_NO_MEMORY && strstr(refusal.text, "--device-memory allows")) return LS_OK;
+    *error = refusal;
+    ls_text_free(text);
+    return status;
+}
+
+/* Each turn measures the machine. */
+static ls_status plan_chosen(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", NULL, NULL);
+    char *text = NULL;
+    options.strategy = "auto";
+    options.recompute = "none";
+    options.threads = 1;
+    LS_TRY(ls_plan_table_text(&options, true, false, &text, error));
+    ls_text_free(text);
+    return LS_OK;
+}
+
+static ls_status train_partly_whole(ls_error *error)
+{
+    ls_options options = tiny_options("tiny-distilbert", train, output);
+    options.strategy = "zero3+offload";
+    options.devices = 2;
+    options.max_steps = 1;
+    options.threads = 1;
+    options.offload_block_size = 16384;
+    options.prefetch_bucket_size = 20000;
+    options.persistence_threshold = 100;
+    return ls_train(&options, NULL, NULL, NULL, error);
+}
+
+static ls_status train_zero1(ls_error *error)
+{
+    return train_spread("zero1", 3, error);
+}
+
+static ls_status train_zero2(ls_error *error)
+{
+    return train_spread("zero2+recompute", 4, error);
+}
+
 static ls_status evaluate(ls_error *error)
 {
     ls_options options = tiny_options("tiny-distilbert", NULL, NULL);
@@ -379,8 +456,9 @@ static void checkpoints_survive(void **state)
 {
     (void)state;
     start_run();
-    fail_each(resume_and_save, check_checkpoint);
-    fail_each(verify, NULL);
+    /* Each turn waits for a disk dozens of times. */
+    fail_some(resume_and_save, 23, check_checkpoint);
+    fail_some(verify, 7, NULL);
     free((char *)started);
 }
 
@@ -394,13 +472,20 @@ static void offload_survives(void **state)
 static void zero_survives(void **state)
 {
     (void)state;
-    fail_each(train_divided, check_output);
+    /* Most of it is as above: every turn is for the patient. */
+    fail_some(train_divided, getenv("LOCKSTEP_TEST_LONG") ? EVERY : 7 * EVERY, check_output);
+    fail_some(train_zero1, 17 * EVERY, check_output);
+    fail_some(train_zero2, 17 * EVERY, check_output);
+    fail_some(train_partly_whole, 17 * EVERY, check_output);
 }
 
 static void planning_survives(void **state)
 {
     (void)state;
     fail_each(plan, NULL);
+    fail_some(plan_all, 61 * EVERY, NULL);
+    fail_some(refuse, 17 * EVERY, NULL);
+    fail_some(plan_chosen, 251 * EVERY, NULL);
 }
 
 static void inference_survives(void **state)

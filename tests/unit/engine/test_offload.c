@@ -356,6 +356,10 @@ static void a_disk_that_fails_ends_the_run_with_the_cause(void **state)
         assert_in_range(report.steps, 2, 4);
         assert_non_null(strstr(error.text, disk));
         assert_non_null(strstr(error.text, "File too large"));
+        /* And which of several ranks it was. */
+        char rank[32];
+        snprintf(rank, sizeof rank, "rank %d: ", error.rank);
+        assert_int_equal(strncmp(error.text, rank, strlen(rank)) == 0, options.devices > 1);
         assert_int_equal(entries(disk), 0);
         assert_int_not_equal(access(test_path(options.output, "model.safetensors"), F_OK), 0);
     }

@@ -39,15 +39,20 @@ static void build(built *b, bool training)
     assert_ok(ls_adamw(b->program, &b->model.inputs, &optimizer, &norm, &error), error);
 }
 
+static ls_zero_options options_of(built *b, ls_sharding shard)
+{
+    return (ls_zero_options){.shard = shard,
+                             .ranks = 4,
+                             .bucket_bytes = 64 << 10,
+                             .first_bucket_bytes = 16 << 10,
+                             .root_slots = 3,
+                             .inputs = &b->model.inputs,
+                             .loss = &b->loss};
+}
+
 static void rewrite(built *b, ls_sharding shard)
 {
-    ls_zero_options options = {.shard = shard,
-                               .ranks = 4,
-                               .bucket_bytes = 64 << 10,
-                               .first_bucket_bytes = 16 << 10,
-                               .root_slots = 3,
-                               .inputs = &b->model.inputs,
-                               .loss = &b->loss};
+    ls_zero_options options = options_of(b, shard);
     assert_ok(ls_zero(b->program, &options, &error), error);
     assert_ok(ls_program_verify(b->program, &error), error);
 }
@@ -369,9 +374,112 @@ static void wrong_rewrites_are_errors(void **state)
     expect_refused(&b, "there is no bucket 1000");
 }
 
+/* --- what is gathered, and when --------------------------------------------------------------- */
+
+/* Gathers of an op's segment that move this parameter. */
+static int gathers_of(const ls_program *program, ls_value_id parameter, ls_segment segment)
+{
+    int count = 0;
+    for (int32_t i = 0; i < program->op_count; i++) {
+        const ls_op *op = &program->ops[i];
+        if (op->kind != LS_OP_GATHER || op->segment != segment) continue;
+        const ls_bucket *bucket = &program->buckets[op->attributes.bucket];
+        for (int32_t k = 0; k < bucket->count; k++)
+            count += bucket->values[k] == parameter;
+    }
+    return count;
+}
+
+static void small_tensors_stay_whole(void **state)
+{
+    (void)state;
+    static const ls_extents fixed = {{1}};
+    static const int64_t thresholds[] = {0, 37, 1297, 1 << 20};
+    for (size_t t = 0; t < sizeof thresholds / sizeof *thresholds; t++) {
+        built b;
+        int whole = 0, divided = 0;
+        build(&b, true);
+        ls_zero_options options = options_of(&b, zero3);
+        options.whole_below = thresholds[t];
+        assert_ok(ls_zero(b.program, &options, &error), error);
+        assert_ok(ls_program_verify(b.program, &error), error);
+        for (ls_value_id id = 0; id < b.program->value_count; id++) {
+            const ls_value *value = ls_value_of(b.program, id);
+            if (value->role != LS_ROLE_PARAMETER) continue;
+            bool small = ls_value_elements(value, &fixed) < thresholds[t];
+            assert_int_equal(value->layout, small ? LS_LAYOUT_WHOLE : LS_LAYOUT_RUN);
+            assert_int_equal(gathers_of(b.program, id, LS_SEGMENT_UPDATE), small);
+            int gathers = gathers_of(b.program, id, LS_SEGMENT_PASS);
+            assert_in_range(gathers, small ? 0 : 1, small ? 0 : 2);
+            *(small ? &whole : &divided) += 1;
+        }
+        assert_int_equal(whole == 0, t == 0);
+        assert_int_equal(divided == 0, t == 3);
+        close_built(&b);
+    }
+}
+
+/* Elements of gathers of the pass that are not waited for yet, at most, beside the one that is
+ * waited for next; *most_gathers: how many of them. */
+static int64_t most_ahead(const ls_program *program, int *most_gathers)
+{
+    int64_t waiting[64], most = 0;
+    int first = 0, count = 0;
+    *most_gathers = 0;
+    for (int32_t i = 0; i < program->op_count; i++) {
+        const ls_op *op = &program->ops[i];
+        if (op->segment != LS_SEGMENT_PASS || !ls_op_is_collective(op->kind)) continue;
+        const ls_bucket *bucket = &program->buckets[op->attributes.bucket];
+        if (ls_value_of(program, bucket->values[0])->role != LS_ROLE_PARAMETER) continue;
+        if (op->kind == LS_OP_GATHER) {
+            waiting[count++] = bucket->bytes / (int64_t)sizeof(float);
+            continue;
+        }
+        int64_t ahead = 0;
+        for (int k = first + 1; k < count; k++)
+            ahead += waiting[k];
+        if (ahead > most) most = ahead;
+        if (count - first - 1 > *most_gathers) *most_gathers = count - first - 1;
+        first++;
+    }
+    assert_int_equal(first, count);
+    return most;
+}
+
+static void units_are_gathered_as_far_ahead_as_is_said(void **state)
+{
+    (void)state;
+    static const int64_t limits[] = {0, 9304, 20000, 1 << 30};
+    int former = -1;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        built b;
+        int gathers;
+        build(&b, true);
+        ls_zero_options options = options_of(&b, zero3);
+        options.prefetch_limited = true;
+        options.prefetch_elements = limits[i];
+        assert_ok(ls_zero(b.program, &options, &error), error);
+        assert_ok(ls_program_verify(b.program, &error), error);
+        assert_in_range(most_ahead(b.program, &gathers), 0, limits[i]);
+        assert_true(gathers > former);
+        former = gathers;
+        close_built(&b);
+    }
+    /* Embeddings, two layers and the head, and back but for the embeddings. */
+    assert_in_range(former, 6, 7);
+    built b;
+    build(&b, true);
+    rewrite(&b, zero3);
+    (void)most_ahead(b.program, &former);
+    assert_int_equal(former, 1);
+    close_built(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_tensors_stay_whole),
+        cmocka_unit_test(units_are_gathered_as_far_ahead_as_is_said),
         cmocka_unit_test(collectives_stand_where_they_belong),
         cmocka_unit_test(other_ops_stay),
         cmocka_unit_test(each_stage_shards_one_thing_more),

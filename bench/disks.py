@@ -1,0 +1,216 @@
+"""What a disk takes for some bytes, and the section about checkpoints."""
+import mmap
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+
+from harness import OUT, WARM_UP, Left, knows, rounds_of, run, table, train_command
+
+BLOCK = 1 << 20
+
+
+class DirectFile:
+    """A file without a name, full of bytes, read and written block by block past the page cache."""
+
+    def __init__(self, folder, size):
+        self.blocks = -(-size // BLOCK)
+        handle, path = tempfile.mkstemp(dir=folder)
+        os.close(handle)
+        self.file = os.open(path, os.O_RDWR | os.O_DIRECT)
+        os.unlink(path)
+        self.memory = mmap.mmap(-1, BLOCK)  # begins at a page, as direct access needs it
+        self.memory.write(os.urandom(BLOCK))
+        for block in range(self.blocks):
+            os.pwritev(self.file, [self.memory], block * BLOCK)
+
+    def update(self):
+        for block in range(self.blocks):
+            os.preadv(self.file, [self.memory], block * BLOCK)
+            os.pwritev(self.file, [self.memory], block * BLOCK)
+
+    def close(self):
+        os.close(self.file)
+
+
+def disk_seconds(folder, size, files):
+    """To read and write `size` bytes of each of some files, one block after the other, all files at once."""
+    opened = [DirectFile(folder, size) for _ in range(files)]
+    threads = [threading.Thread(target=one.update) for one in opened]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seconds = time.perf_counter() - start
+    for one in opened:
+        one.close()
+    return seconds
+
+
+def bytes_of(folder):
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def wall(command):
+    start = time.perf_counter()
+    run(command)
+    return time.perf_counter() - start
+
+
+def folder_of(name):
+    folder = OUT / "checkpoints" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    return folder
+
+
+def save_seconds(context):
+    """Of one save that training waits for: runs of eight steps that save after each, less runs that never do."""
+    steps = 8
+    flags = ["--max-steps", steps, "--save-async=false"]
+    never = wall(train_command(context, *flags, "--output", folder_of("never")))
+    always = wall(train_command(context, *flags, "--save-every", 1, "--output", folder_of("always")))
+    saved = OUT / "checkpoints/always" / f"checkpoint-{steps}"
+    return {"seconds": (always - never) / steps, "bytes": bytes_of(saved)}
+
+
+def dd_write(size):
+    file = OUT / "checkpoints/dd"
+    command = ["dd", "if=/dev/zero", f"of={file}", "bs=1M", f"count={size >> 20}", "conv=fsync", "status=none"]
+    seconds = wall(command)
+    file.unlink()
+    return {"seconds": seconds, "bytes": size >> 20 << 20}
+
+
+def forget(folder):
+    """Out of the page cache."""
+    for file in folder.rglob("*"):
+        if file.is_file():
+            handle = os.open(file, os.O_RDONLY)
+            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(handle)
+
+
+def dd_read(folder):
+    forget(folder)
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    start = time.perf_counter()
+    for file in files:
+        run(["dd", f"if={file}", "of=/dev/null", "bs=1M", "status=none"])
+    return {"seconds": time.perf_counter() - start, "bytes": bytes_of(folder)}
+
+
+class Lines:
+    """When the lines of a run's metrics.jsonl appear, and a checkpoint."""
+
+    def __init__(self, command, output):
+        self.metrics, self.times = output / "metrics.jsonl", []
+        self.start = time.perf_counter()
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen([str(part) for part in command], **quiet)
+        self.seen = 0
+
+    def look(self):
+        """Note the time of lines that are new. False when the process has ended."""
+        going = self.process.poll() is None
+        if self.metrics.exists() and self.metrics.stat().st_size > self.seen:
+            text = self.metrics.read_bytes()
+            self.seen = len(text)
+            self.times += [time.perf_counter()] * (text.count(b"\n") - len(self.times))
+        time.sleep(0.002)
+        return going
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def first_step(context, *flags, done=0):
+    """Seconds from the command to the end of its first step; `done` steps stand in metrics.jsonl before."""
+    output = folder_of("first")
+    lines = Lines(train_command(context, *flags, "--output", output), output)
+    while len(lines.times) <= done and lines.look():
+        pass
+    seconds = lines.times[-1] - lines.start if len(lines.times) > done else None
+    lines.end()
+    if seconds is None:
+        raise SystemExit("the run that goes on has ended before its first step")
+    return {"seconds": seconds}
+
+
+def during_save(context, every, steps):
+    """Medians of the time from line to line while a checkpoint is written in the background, and else."""
+    output = folder_of("beside")
+    command = train_command(context, "--max-steps", steps, "--save-every", every, "--output", output)
+    lines, written = Lines(command, output), {}
+    while lines.look():
+        for step in range(every, len(lines.times) + 1, every):
+            if step not in written and (output / f"checkpoint-{step}").exists():
+                written[step] = time.perf_counter()
+    lines.end()
+    gaps = {"saving": [], "else": []}
+    for i in range(WARM_UP, len(lines.times)):
+        # Line i is that of step i + 1; the save of step s begins after line s - 1.
+        last = i // every * every
+        saving = last and lines.times[i - 1] < written.get(last, float("inf"))
+        gaps["saving" if saving else "else"].append(lines.times[i] - lines.times[i - 1])
+    return {name: statistics.median(one) for name, one in gaps.items() if one}
+
+
+def section_checkpoint(context):
+    """Saving and loading beside dd on the same disk, the step beside a save, and going on."""
+    if not knows("--save-every", "--resume"):
+        raise Left("this lockstep writes no checkpoints (--save-every, --resume)")
+    steps, every = 40, 10
+    shutil.rmtree(OUT / "checkpoints", ignore_errors=True)
+    source = folder_of("source")
+    run(train_command(context, "--max-steps", steps, "--save-every", every, "--output", source))
+    saved = source / f"checkpoint-{steps // 2 + every}"
+    done = steps // 2 + every
+    kept = OUT / "checkpoints/kept"
+    shutil.copytree(saved, kept / saved.name)
+    size = bytes_of(saved)
+    goes_on = ["--max-steps", steps, "--resume", kept / saved.name]
+
+    def load():
+        forget(kept)
+        cold = first_step(context, *goes_on, done=done)["seconds"]
+        return {"seconds": cold - first_step(context, "--max-steps", steps)["seconds"], "bytes": size}
+
+    contenders = {
+        "save": lambda: save_seconds(context),
+        "dd writes": lambda: dd_write(size),
+        "load": load,
+        "dd reads": lambda: dd_read(kept),
+        "go on": lambda: first_step(context, *goes_on, done=done),
+        "beside": lambda: during_save(context, every, steps),
+    }
+    medians = rounds_of(contenders, context.rounds)
+    shutil.rmtree(OUT / "checkpoints")
+    print_checkpoint(medians)
+    return medians
+
+
+def print_checkpoint(medians):
+    rates = {name: one["bytes"] / one["seconds"] / 1e6 for name, one in medians.items() if "bytes" in one}
+    beside = medians["beside"]
+    saving = f"**{rates['save'] / rates['dd writes']:.2f}x** of dd with fsync"
+    rows = [
+        ("save, training waits", f"{rates['save']:.0f} MB/s", saving),
+        (
+            "load, files not cached: what going on takes more than starting",
+            f"{rates['load']:.0f} MB/s",
+            f"**{rates['load'] / rates['dd reads']:.2f}x** of dd",
+        ),
+        (
+            "a step while a checkpoint is written beside it",
+            f"{1e3 * beside['saving']:.0f} ms",
+            f"**{beside['saving'] / beside['else']:.2f}x** of the others' median",
+        ),
+        ("from the command to the end of the first resumed step", f"**{medians['go on']['seconds']:.2f} s**", "files cached"),
+    ]
+    title = f"Checkpoints of {medians['save']['bytes'] / 2**20:.0f} MiB"
+    table(title, ("what", "figure", "beside"), rows)

@@ -1,0 +1,106 @@
+/* What a run asks of memory: its assembly, as settings and data say. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/training_run.h"
+
+/* Tokens of the longest row that is evaluated; with neither file, room for the training rows. */
+static int64_t longest_evaluated(const ls_dataset *validation, const ls_dataset *test,
+                                 int64_t longest_row)
+{
+    if (!validation && !test) return longest_row;
+    int64_t longest = validation ? ls_dataset_longest(validation) : 1;
+    if (test && ls_dataset_longest(test) > longest) longest = ls_dataset_longest(test);
+    return longest;
+}
+
+ls_run_memory_options ls_training_memory_options(const ls_session *session, int64_t classes,
+                                                 const ls_dataset *train,
+                                                 const ls_dataset *validation,
+                                                 const ls_dataset *test)
+{
+    const ls_options *options = session->options;
+    int64_t longest_row = train ? ls_dataset_longest(train) : session->max_length;
+    int64_t batch_size = options->batch_size;
+    /* A batch larger than the data is one short batch an epoch. */
+    if (train && batch_size > (int64_t)ls_dataset_count(train))
+        batch_size = ls_dataset_count(train);
+    ls_run_memory_options memory = {
+        .training = {.config = &session->folder.config,
+                     .classes = classes,
+                     .training = true,
+                     .optimizer = {.kind = strcmp(options->optimizer, "adam") == 0
+                                               ? LS_OPTIMIZER_ADAM
+                                               : LS_OPTIMIZER_ADAMW,
+                                   .beta1 = (float)options->adam_beta1,
+                                   .beta2 = (float)options->adam_beta2,
+                                   .epsilon = (float)options->adam_epsilon,
+                                   .weight_decay = (float)options->weight_decay,
+                                   .decay_all = options->weight_decay_all,
+                                   .max_norm = (float)options->max_grad_norm},
+                     .batch_size = batch_size,
+                     .bucket_bytes = options->bucket_size,
+                     .leaf_size = options->leaf_size,
+                     .prefetch_limited = options->prefetch_bucket_size >= 0,
+                     .prefetch_elements = options->prefetch_bucket_size,
+                     .whole_below = options->persistence_threshold,
+                     .longest_row = longest_row,
+                     .audit = options->audit_every > 0,
+                     .snapshot = ls_checkpoints_use_snapshots(options)},
+        .samples_per_pass = options->samples_per_pass,
+        .evaluation_longest_row = longest_evaluated(validation, test, longest_row),
+    };
+    ls_training_use_strategy(&memory.training, options, &session->strategy,
+                             ls_session_ranks(session));
+    return memory;
+}
+
+void ls_training_use_strategy(ls_assembly_options *training, const ls_options *options,
+                              const ls_strategy *strategy, int64_t ranks)
+{
+    training->strategy = strategy->name;
+    training->ranks = (int)ranks;
+    training->recompute = strategy->recompute;
+    training->offload = (ls_offload_options){.optimizer = ls_strategy_space(strategy->optimizer),
+                                             .parameters = ls_strategy_space(strategy->parameters),
+                                             .block_elements = options->offload_block_size /
+                                                               (int64_t)sizeof(float)};
+}
+
+double ls_training_row_tokens(const ls_dataset *train, const ls_run_memory_options *memory)
+{
+    if (!train) return (double)memory->training.longest_row;
+    return (double)ls_dataset_tokens(train) / (double)ls_dataset_count(train);
+}
+
+/* Every rank of a full batch has work to do. */
+ls_status ls_training_check_leaves(const ls_run_memory_options *memory, const char *ranks,
+                                   ls_error *error)
+{
+    int64_t batch = memory->training.batch_size, leaf = memory->training.leaf_size;
+    int64_t leaves = (batch + leaf - 1) / leaf;
+    if (leaves >= memory->training.ranks) return LS_OK;
+    int64_t fitting = batch / memory->training.ranks;
+    return ls_fail(error, LS_USAGE,
+                   "%s more than the %lld leaves of a batch (%lld samples, --leaf-size %lld): %s "
+                   "%lld",
+                   ranks, (long long)leaves, (long long)batch, (long long)leaf,
+                   fitting ? "use --leaf-size" : "use a --batch-size of at least",
+                   (long long)(fitting ? fitting : memory->training.ranks));
+}
+
+ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory_options *memory,
+                                  ls_error *error)
+{
+    char ranks[80];
+    int count = ls_session_place(session)->count, devices = (int)session->options->devices;
+    snprintf(ranks, sizeof ranks, "--devices %d is", devices);
+    if (count > 1)
+        snprintf(ranks, sizeof ranks, "%d ranks (%d processes of --devices %d) are",
+                 count * devices, count, devices);
+    if (memory->training.ranks > 1 && strcmp(session->strategy.name, "single") == 0)
+        return ls_fail(error, LS_USAGE,
+                       "--strategy single runs on one rank, and %d are started: use --strategy ddp",
+                       memory->training.ranks);
+    return ls_training_check_leaves(memory, ranks, error);
+}
