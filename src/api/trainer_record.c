@@ -163,6 +163,7 @@ ls_status ls_trainer_record_print(const ls_training_run *run, char **text, size_
     child = json_object();
     LS_TRY_GOTO(status, set(document, "layout", child, error), done);
     LS_TRY_GOTO(status, set_settings(child, &run->used, layout, error), done);
+    LS_TRY_GOTO(status, set_integer(child, "ranks", ls_session_ranks(&run->session), error), done);
     LS_TRY_GOTO(status, ls_json_print(document, &printed, error), done);
     *text = printed.data;
     *length = printed.length;

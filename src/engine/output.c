@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "engine/checkpoint_folder.h"
 #include "engine/model_folder.h"
+#include "engine/shared_folder.h"
 #include "formats/json.h"
 
 /* Everything that a run writes; the tokenizer's files are copied as they are. */
@@ -66,7 +67,7 @@ static bool is_log_of_a_rank(const char *name)
 
 static bool is_written_by_a_run(const char *name)
 {
-    return is_of_a_model(name) || is_log_of_a_rank(name) ||
+    return is_of_a_model(name) || is_log_of_a_rank(name) || ls_shared_folder_is_token(name) ||
            is_one_of(record_files, RECORD_FILES, name);
 }
 

@@ -9,7 +9,18 @@
 #include "base/alloc.h"
 #include "base/files.h"
 
-enum { TOKEN_BYTES = 33, NAME_BYTES = 64 };
+enum { TOKEN_BYTES = 33, NAME_BYTES = 64, NAME_DIGITS = 16 };
+
+static const char prefix[] = ".lockstep-";
+
+bool ls_shared_folder_is_token(const char *name)
+{
+    size_t start = sizeof prefix - 1;
+    if (strncmp(name, prefix, start) != 0) return false;
+    if (strspn(name + start, "0123456789abcdef") != NAME_DIGITS) return false;
+    name += start + NAME_DIGITS;
+    return !*name || strncmp(name, ".tmp-", 5) == 0;
+}
 
 static ls_status draw_token(char token[TOKEN_BYTES], ls_error *error)
 {
@@ -45,7 +56,7 @@ static ls_status check(ls_processes *processes, const char *folder, const char *
     bool first = ls_processes_here(processes)->index == 0;
     char name[NAME_BYTES], *path = NULL;
     ls_status status;
-    snprintf(name, sizeof name, ".lockstep-%.16s", tokens);
+    snprintf(name, sizeof name, "%s%.*s", prefix, NAME_DIGITS, tokens);
     LS_TRY(ls_path_join(&path, folder, name, error));
     status = first ? ls_file_write(path, tokens, TOKEN_BYTES - 1, error) : LS_OK;
     status = ls_processes_agree(processes, status, "the check of the output folder", error);

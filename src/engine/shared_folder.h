@@ -10,4 +10,7 @@
 ls_status ls_shared_folder_check(ls_processes *processes, const char *folder,
                                  ls_error *error) LS_MUST_CHECK;
 
+/* The name of the file that this takes, or of a part of it: a process that is killed leaves one. */
+bool ls_shared_folder_is_token(const char *name);
+
 #endif

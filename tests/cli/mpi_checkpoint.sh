@@ -47,12 +47,16 @@ expect 0 "${train[@]}" --output two --resume zero3/checkpoint-9 --strategy ddp -
 same two
 expect 0 mpi_one 2 "${train[@]}" --output back --resume whole/checkpoint-6 --strategy zero3+offload --save-every 4
 same back
-# The newest one is not whole: one process says so, all go on from the same.
+# The newest one is not whole: one process says so, all go on from the same. What a process left that was killed
+# at its start goes.
 printf 'x' >>back/checkpoint-12/model.safetensors
+: >back/.lockstep-0123456789abcdef
+: >back/.lockstep-fedcba9876543210.tmp-123
 expect 0 mpi_one 3 "${train[@]}" --output back --resume auto --strategy zero2
 [[ $(grep -c 'skipped checkpoint-12, which is not whole' err.txt) -eq 1 ]] || { cat err.txt && fail "not said once"; }
 says err.txt "going on from back/checkpoint-8"
 same back
+[[ -z $(find back -name '.lockstep-*') ]] || fail "left: $(find back -name '.lockstep-*')"
 
 # --- what is refused, by one line -------------------------------------------------------------------
 refused_start() {
