@@ -119,7 +119,7 @@ $(BUILD)/CTestTestfile.cmake: $(TEST_SOURCES) Makefile
 	@mkdir -p $(@D)
 	@for test in $(TEST_SOURCES:tests/unit/%.c=%); do \
 	    echo "add_test($$test \"$(CURDIR)/$(BUILD)/tests/$$test\")"; \
-	    echo "set_tests_properties($$test PROPERTIES TIMEOUT 300 WORKING_DIRECTORY \"$(CURDIR)\")"; \
+	    echo "set_tests_properties($$test PROPERTIES TIMEOUT 900 WORKING_DIRECTORY \"$(CURDIR)\")"; \
 	done > $@
 
 test: all tests $(BUILD)/CTestTestfile.cmake

@@ -128,7 +128,12 @@ fuzz_for() {
 
 part_fuzz() { fuzz_for 5; }
 # Every combination of layouts where ./test.sh unit takes one for each pair.
-part_long_unit() { make -j"$jobs" tests && LOCKSTEP_TEST_LONG=1 build/tests/engine/test_data_parallel; }
+part_long_unit() {
+    export LOCKSTEP_TEST_LONG=1
+    make -s -j"$jobs" tests build/CTestTestfile.cmake &&
+        unit_tests build ctest --test-dir build --output-on-failure -R \
+            "$(grep -l LOCKSTEP_TEST_LONG tests/unit/*/test_*.c | sed -e 's|^tests/unit/|^|' -e 's|\.c$|$|' | paste -sd '|')"
+}
 part_long_mpi() { make -s -j"$jobs" all && LOCKSTEP_TEST_LONG=1 counted tools/run-cli-tests.sh mpi; }
 part_long_fuzz() { fuzz_for 300; }
 # Packages that nothing else needs, so that only this part installs them.

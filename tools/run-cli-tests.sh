@@ -28,7 +28,7 @@ else
     scripts=("${scripts[@]/%/.sh}")
 fi
 
-limit=300
+limit=900
 if [[ -n ${LOCKSTEP_TEST_LONG:-} ]]; then limit=3600; fi
 passed=0 failed=0 skipped=0
 for script in "${scripts[@]}"; do

@@ -87,7 +87,7 @@ int ls_call_rmdir(const char *path)
     return fails("rmdir") ? -1 : rmdir(path);
 }
 
-int ls_call_unlink(const char *path)
+int ls_call_unlink(int folder, const char *name)
 {
-    return fails("unlink") ? -1 : unlink(path);
+    return fails("unlink") ? -1 : unlinkat(folder, name, 0);
 }

@@ -19,6 +19,6 @@ int ls_call_rename(const char *from, const char *to);
 int ls_call_exchange(const char *one, const char *two); /* both exist: each gets the other's name */
 int ls_call_mkdir(const char *path);
 int ls_call_rmdir(const char *path);
-int ls_call_unlink(const char *path);
+int ls_call_unlink(int folder, const char *name); /* a file of an open folder */
 
 #endif

@@ -27,7 +27,8 @@ ls_status ls_staging_name(char **out, const char *path, long process, ls_error *
     return LS_OK;
 }
 
-/* The files of a folder, then the folder. */
+/* The files of a folder, then the folder. Takes no memory of ours: it tidies up where that is gone.
+ */
 static ls_status remove_all(const char *path, ls_error *error)
 {
     ls_status status = LS_OK;
@@ -35,12 +36,9 @@ static ls_status remove_all(const char *path, ls_error *error)
     if (!folder && errno == ENOENT) return LS_OK;
     if (!folder) return fail_errno(error, "read the folder", path);
     for (const struct dirent *entry; status == LS_OK && (entry = readdir(folder));) {
-        char *file = NULL;
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        status = ls_path_join(&file, path, entry->d_name, error);
-        if (status == LS_OK && ls_call_unlink(file) != 0)
-            status = fail_errno(error, "remove the file", file);
-        ls_free(file);
+        if (ls_call_unlink(dirfd(folder), entry->d_name) != 0)
+            status = fail_errno(error, "remove a file of the folder", path);
     }
     closedir(folder);
     if (status == LS_OK && ls_call_rmdir(path) != 0)

@@ -115,7 +115,7 @@ static void fail_some(command *run, int every, void (*check)(long turn))
 }
 
 /* Each of them with LOCKSTEP_TEST_LONG=1; else one in USUALLY, of which there are still many. */
-enum { USUALLY = 7 };
+enum { USUALLY = 23 };
 
 static void fail_each(command *run, void (*check)(long turn))
 {
@@ -473,7 +473,7 @@ static void zero_survives(void **state)
 {
     (void)state;
     /* Most of it is as above: every turn is for the patient. */
-    fail_some(train_divided, getenv("LOCKSTEP_TEST_LONG") ? EVERY : 7 * EVERY, check_output);
+    fail_some(train_divided, getenv("LOCKSTEP_TEST_LONG") ? EVERY : USUALLY * EVERY, check_output);
     fail_some(train_zero1, 17 * EVERY, check_output);
     fail_some(train_zero2, 17 * EVERY, check_output);
     fail_some(train_partly_whole, 17 * EVERY, check_output);

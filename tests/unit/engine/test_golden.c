@@ -269,7 +269,10 @@ static void check_steps(const golden *g, const char *variant, bool decay_all)
     ls_trainer_options training = {.assembly = &assembly,
                                    .device = g->device,
                                    .leaf_size = 4,
-                                   .schedule = {LS_SCHEDULE_LINEAR, 1e-3, 4, STEPS},
+                                   .schedule = {.kind = LS_SCHEDULE_LINEAR,
+                                                .peak = 1e-3,
+                                                .warmup_steps = 4,
+                                                .total_steps = STEPS},
                                    .beta1 = 0.9,
                                    .beta2 = 0.999};
     assert_ok(ls_trainer_new(&trainer, &training, &error), error);
