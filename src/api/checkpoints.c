@@ -110,10 +110,8 @@ static ls_status wait_for_save(ls_training_run *run, ls_error *error)
 {
     ls_saver *saver = run->checkpoints.saver;
     while (ls_saver_is_saving(saver)) {
-        while (ls_saver_is_busy(saver)) {
-            show(run, run->checkpoints.started);
-            ls_sleep(0.02);
-        }
+        show(run, run->checkpoints.started);
+        if (ls_saver_is_busy(saver)) ls_sleep(0.02);
         LS_TRY(poll(run, error));
     }
     return LS_OK;

@@ -25,7 +25,7 @@ struct ls_saver {
     ls_saver_options options;
     ls_state state;
     ls_snapshot *snapshots; /* [owners.count]; NULL: none */
-    ls_queue *queue;        /* with snapshots */
+    ls_queue *queue;        /* with snapshots, or with other processes */
     float *buffer;          /* [LS_STATE_PIECE] */
     bool lowered;           /* the queue's thread has its priority */
     bool first, alone;      /* of all processes */
@@ -213,11 +213,13 @@ static void work_queued(void *context, const void *item)
     work(saver);
 }
 
+/* With other processes on the queue's thread in any case: the caller's goes on agreeing, so that
+ * nobody is late while a disk is slow. */
 static void start_phase(ls_saver *saver, phase next)
 {
     saver->phase = next;
     atomic_store(&saver->busy, true);
-    if (saver->from_snapshot)
+    if (saver->from_snapshot || !saver->alone)
         ls_queue_push(saver->queue, saver);
     else
         work(saver);
@@ -258,7 +260,7 @@ static ls_status new_snapshots(ls_saver *saver, ls_error *error)
     LS_TRY(LS_NEW(saver->snapshots, owners->count, "snapshots", error));
     for (int i = 0; i < owners->count; i++)
         LS_TRY(ls_snapshot_new(&saver->snapshots[i], &saver->state, owners->executors[i], error));
-    return ls_queue_new(&saver->queue, 1, work_queued, saver, error);
+    return LS_OK;
 }
 
 /* Bytes that the ranks of this process write. */
@@ -299,8 +301,10 @@ ls_status ls_saver_new(ls_saver **out, const ls_saver_options *options, ls_error
     saver->options = *options;
     LS_TRY_GOTO(status, ls_state_list(&saver->state, options->owners.assembly, error), fail);
     LS_TRY_GOTO(status, LS_NEW(saver->buffer, LS_STATE_PIECE, "numbers on their way", error), fail);
-    if (options->background) LS_TRY_GOTO(status, new_snapshots(saver, error), fail);
     LS_TRY_GOTO(status, find_folder_maker(saver, error), fail);
+    if (options->background) LS_TRY_GOTO(status, new_snapshots(saver, error), fail);
+    if (options->background || !saver->alone)
+        LS_TRY_GOTO(status, ls_queue_new(&saver->queue, 1, work_queued, saver, error), fail);
     saver->total = own_bytes(saver);
     *out = saver;
     return LS_OK;
