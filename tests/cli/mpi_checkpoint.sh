@@ -113,7 +113,9 @@ run=$!
 mpi_wait_for watched/metrics.jsonl '"step": 25' 60
 kill -KILL "$(pid_of watched/rank-1.log)"
 wait $run || { cat err.txt && fail "a supervised run does not end well"; }
-says err.txt "rank 1 on" "was ended by SIGKILL" "restart 1 of 3 in 1 s from checkpoint-"
+# On a busy machine the other rank may have missed it, and ended, before mpirun had its status.
+grep -qE 'rank 1 on .* (was ended by SIGKILL|is gone)' err.txt || { cat err.txt && fail "no first cause"; }
+says err.txt "restart 1 of 3 in 1 s from checkpoint-"
 [[ $(sha) == "$wanted" ]] || { cat out.txt && fail "a supervised run: another model"; }
 expect 0 "$LOCKSTEP" audit watched
 
