@@ -2,7 +2,7 @@
 # Build and test Lockstep. Installs the Debian packages that are missing, as root or through sudo.
 #
 # Usage:
-#   ./test.sh            everything that needs no PyTorch (about ten minutes)
+#   ./test.sh            everything that needs no PyTorch (about half an hour on two cores)
 #   ./test.sh peers      against PyTorch and Transformers, in a virtual environment made here
 #   ./test.sh faults     every crash, full disk and flipped bit that the fault tests know (half an hour)
 #   ./test.sh long       every layout of devices, processes and hosts, a Slurm of one machine, accuracy over five seeds, minutes of
