@@ -48,6 +48,20 @@ typedef struct ls_touched_rows {
     const uint8_t *in_pass;
 } ls_touched_rows;
 
+/* First index in the list whose row is at least `row`. */
+static inline int32_t ls_touched_from(const ls_touched_rows *touched, int64_t row)
+{
+    int32_t low = 0, high = touched->count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (touched->rows[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Partial sums of several ranks, of one run of elements, added in the tree's order: source i is
  * pushed on the stack that waits in the slots, then the two newest entries are added merges[i]
  * times (older + newer). What is open at the end waits in the slots again: slot s of element e is

@@ -72,19 +72,6 @@ static void add_even_part(ls_piece_list *list, ls_value_id id, int rank, const l
 
 /* --- ownership by layout ---------------------------------------------------------------------- */
 
-static int32_t first_row(const ls_touched_rows *touched, int64_t row)
-{
-    int32_t low = 0, high = touched->count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (touched->rows[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* A table's touched rows that a rank owns at least in part: those of the list from `begin` to
  * `end`, the first without its first `skip` elements, the last without its last `cut`. */
 typedef struct owned_rows {
@@ -100,8 +87,8 @@ static owned_rows rows_owned(const ls_piece_list *list, ls_value_id table, ls_ra
                        .columns = value->shape[1].constant};
     if (owned.begin == owned.end) return rows;
     int64_t row = owned.begin / rows.columns, last = (owned.end - 1) / rows.columns;
-    rows.begin = first_row(rows.touched, row);
-    rows.end = first_row(rows.touched, last + 1);
+    rows.begin = ls_touched_from(rows.touched, row);
+    rows.end = ls_touched_from(rows.touched, last + 1);
     if (rows.begin == rows.end) return rows;
     if (rows.touched->rows[rows.begin] == row) rows.skip = owned.begin - row * rows.columns;
     if (rows.touched->rows[rows.end - 1] == last) rows.cut = (last + 1) * rows.columns - owned.end;

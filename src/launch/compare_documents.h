@@ -13,7 +13,4 @@ ls_status ls_compare_json(const ls_comparison *comparison, ls_text *text,
 ls_status ls_compare_csv(const ls_comparison *comparison, ls_text *text,
                          ls_error *error) LS_MUST_CHECK;
 
-/* A JSON string or null; bytes that are not UTF-8 become '?'. */
-ls_status ls_compare_json_text(ls_text *text, const char *value, ls_error *error) LS_MUST_CHECK;
-
 #endif

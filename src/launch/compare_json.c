@@ -9,28 +9,10 @@
 
 enum { MOST_POINTS = 400 };
 
-ls_status ls_compare_json_text(ls_text *text, const char *value, ls_error *error)
-{
-    if (!value) return ls_text_append(text, "null", 4, error);
-    ls_text clean = {0};
-    ls_status status = ls_text_append(&clean, "", 0, error);
-    for (size_t left = strlen(value); status == LS_OK && left;) {
-        size_t good = ls_utf8_valid_prefix(value, left);
-        status = ls_text_append(&clean, value, good, error);
-        if (status == LS_OK && good < left) status = ls_text_append(&clean, "?", 1, error);
-        good += good < left;
-        value += good;
-        left -= good;
-    }
-    if (status == LS_OK) status = ls_text_json_string(text, clean.length ? clean.data : "", error);
-    ls_text_deinit(&clean);
-    return status;
-}
-
 static ls_status put_text(ls_text *text, const char *before, const char *value, ls_error *error)
 {
     LS_TRY(ls_text_print(text, error, "%s", before));
-    return ls_compare_json_text(text, value, error);
+    return ls_utf8_json(text, value, error);
 }
 
 static ls_status put_number(ls_text *text, const char *before, double value, ls_error *error)

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/numbers.h"
 #include "formats/json.h"
+#include "formats/utf8.h"
 #include "launch/compare_documents.h"
 
 enum { LARGEST_TRACE = 64 << 20, MOST_EVENTS = 4000 };
@@ -90,13 +91,13 @@ static ls_status put_event(ls_text *text, const json_t *events, const json_t *ev
     const char *layer = text_of(json_object_get(event, "args"), "layer");
     LS_TRY(
         ls_text_print(text, error, "%s{\"rank\": %.0f, \"thread\": ", first ? "\n" : ",\n", pid));
-    LS_TRY(ls_compare_json_text(text, thread_name(events, pid, tid), error));
+    LS_TRY(ls_utf8_json(text, thread_name(events, pid, tid), error));
     LS_TRY(ls_text_print(text, error, ", \"name\": "));
-    LS_TRY(ls_compare_json_text(text, text_of(event, "name"), error));
+    LS_TRY(ls_utf8_json(text, text_of(event, "name"), error));
     LS_TRY(ls_text_print(text, error, ", \"layer\": "));
-    LS_TRY(ls_compare_json_text(text, *layer ? layer : NULL, error));
+    LS_TRY(ls_utf8_json(text, *layer ? layer : NULL, error));
     LS_TRY(ls_text_print(text, error, ", \"category\": "));
-    LS_TRY(ls_compare_json_text(text, text_of(event, "cat"), error));
+    LS_TRY(ls_utf8_json(text, text_of(event, "cat"), error));
     LS_TRY(put_milliseconds(text, ", \"from_ms\": ", fmax(from - step->from, 0), error));
     LS_TRY(put_milliseconds(text, ", \"to_ms\": ", fmin(to, step->to) - step->from, error));
     return ls_text_append(text, "}", 1, error);
@@ -108,9 +109,9 @@ static ls_status put_step(ls_text *text, const json_t *events, const char *name,
     size_t index, written = 0;
     json_t *event;
     LS_TRY(ls_text_print(text, error, "{\"name\": "));
-    LS_TRY(ls_compare_json_text(text, name, error));
+    LS_TRY(ls_utf8_json(text, name, error));
     LS_TRY(ls_text_print(text, error, ", \"step\": "));
-    LS_TRY(ls_compare_json_text(text, step->name, error));
+    LS_TRY(ls_utf8_json(text, step->name, error));
     LS_TRY(ls_text_print(text, error, ", \"events\": ["));
     json_array_foreach((json_t *)(uintptr_t)events, index, event)
     {

@@ -4,20 +4,6 @@
 
 enum { UPDATE_GRAIN = 4096 };
 
-/* First index in the ascending list whose row is at least `row`. */
-static int32_t first_touched(const ls_touched_rows *touched, int64_t row)
-{
-    int32_t low = 0, high = touched->count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (touched->rows[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* A row-sparse gradient as the rank has it: the rows of the list from `rows` on. */
 typedef struct sparse_gradient {
     const float *values; /* [count][hidden] */
@@ -30,7 +16,7 @@ static sparse_gradient sparse_of(const ls_operand *gradient, const ls_touched_ro
 {
     sparse_gradient sparse = {.values = gradient->data};
     if (!touched) return sparse;
-    int32_t first = gradient->first ? first_touched(touched, gradient->first / hidden) : 0;
+    int32_t first = gradient->first ? ls_touched_from(touched, gradient->first / hidden) : 0;
     sparse.rows = touched->rows + first;
     sparse.count = touched->count - first;
     return sparse;
@@ -142,7 +128,7 @@ static void update_rows(void *context, int64_t begin, int64_t end, void *scratch
                                      .rows = work->sparse.rows};
     int64_t hidden = work->hidden;
     int64_t from = work->first + begin, last = work->first + end;
-    int32_t next = first_touched(&touched, from / hidden);
+    int32_t next = ls_touched_from(&touched, from / hidden);
     (void)scratch;
     while (from < last) {
         int64_t row = next < touched.count ? touched.rows[next] * hidden : last;

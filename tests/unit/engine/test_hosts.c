@@ -11,24 +11,12 @@ enum { ROWS = 102, BATCH = 32, STEPS_AN_EPOCH = 4 };
 static char *folder;
 static const char *train, *alike;
 
-/* Every text has the same words. */
-static void write_alike(const char *path)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs("text\tlabel\n", file);
-    for (int row = 0; row < ROWS; row++)
-        fprintf(file, "the great film\t%s\n", row % 2 ? "sport" : "science");
-    assert_int_equal(fclose(file), 0);
-}
-
 static int setup(void **state)
 {
     (void)state;
     folder = test_folder();
     train = strdup(tiny_file(folder, "train.tsv", ROWS));
-    alike = strdup(test_path(folder, "alike.tsv"));
-    write_alike(alike);
+    alike = strdup(tiny_alike(folder, "alike.tsv", ROWS));
     return 0;
 }
 
