@@ -71,13 +71,6 @@ int ls_candidates_list(ls_candidate candidates[LS_MOST_CANDIDATES], const ls_opt
     return count;
 }
 
-void ls_candidate_apply(const ls_candidate *candidate, ls_options *options)
-{
-    options->strategy = candidate->strategy.name;
-    options->devices = candidate->devices;
-    ls_strategy_used(options, &candidate->strategy);
-}
-
 /* --- a list of devices ------------------------------------------------------------------------ */
 
 typedef struct device_list {

@@ -24,9 +24,6 @@ void ls_candidate_name(ls_candidate *candidate);
 int ls_candidates_list(ls_candidate candidates[LS_MOST_CANDIDATES], const ls_options *options,
                        int devices, bool disk);
 
-/* The options of a run as the candidate has it; texts are borrowed from it and from constants. */
-void ls_candidate_apply(const ls_candidate *candidate, ls_options *options);
-
 /* The devices that --devices stands for: its list, or the one number. Fresh memory, free with
  * ls_free. LS_USAGE says what is wrong with the list. */
 ls_status ls_device_counts(int **counts, int *count, const ls_options *options,

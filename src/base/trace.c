@@ -48,11 +48,6 @@ void ls_trace_free(ls_trace *trace)
     ls_free(trace);
 }
 
-int ls_trace_ranks(const ls_trace *trace)
-{
-    return trace->ranks;
-}
-
 ls_track *ls_trace_track(ls_trace *trace, int rank, ls_trace_thread thread)
 {
     return trace ? &trace->tracks[rank * LS_TRACE_THREAD_COUNT + (int)thread] : NULL;

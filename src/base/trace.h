@@ -44,7 +44,6 @@ typedef struct ls_trace ls_trace;
 /* `ranks` times LS_TRACE_THREAD_COUNT tracks with room for `capacity` spans each. */
 ls_status ls_trace_new(ls_trace **out, int ranks, int64_t capacity, ls_error *error) LS_MUST_CHECK;
 void ls_trace_free(ls_trace *trace); /* NULL is allowed */
-int ls_trace_ranks(const ls_trace *trace);
 /* NULL for no trace: everything below takes that for "do not record". */
 ls_track *ls_trace_track(ls_trace *trace, int rank, ls_trace_thread thread);
 

@@ -56,20 +56,3 @@ const ls_deepspeed_key *ls_deepspeed_key_nearest(const char *path)
      * nearly the same one. */
     return elsewhere && least > 2 ? elsewhere : best;
 }
-
-const char *ls_deepspeed_effect_text(ls_deepspeed_effect effect)
-{
-    switch (effect) {
-    case LS_DEEPSPEED_PARTS:
-        return "a section";
-    case LS_DEEPSPEED_SETS:
-        return "sets";
-    case LS_DEEPSPEED_IDLE:
-        return "no effect here";
-    case LS_DEEPSPEED_REFUSED:
-        return "not built";
-    case LS_DEEPSPEED_OLD_NAME:
-        break;
-    }
-    return "old name of";
-}

@@ -46,7 +46,4 @@ const ls_deepspeed_key *ls_deepspeed_key_find(const char *path);
  * the most similar one of its own section; NULL if the section has none. */
 const ls_deepspeed_key *ls_deepspeed_key_nearest(const char *path);
 
-/* "sets --batch-size", "no effect here", ...: for listings. */
-const char *ls_deepspeed_effect_text(ls_deepspeed_effect effect);
-
 #endif
