@@ -92,27 +92,6 @@ static int64_t fewer_samples(const ls_assembly_options *training, bool whole_lea
     return samples ? samples : unit;
 }
 
-static ls_status fail_too_large(const ls_run_programs *programs, const ls_assembly_options *options,
-                                bool automatic, const ls_device *device, ls_error *error)
-{
-    const int64_t *bytes = programs->training.plan.bytes;
-    return ls_fail(error, LS_NO_MEMORY,
-                   "the run needs %lld bytes of device memory with %lld samples a pass (%lld of "
-                   "them for parameters, gradients and optimizer state, %lld for communication "
-                   "buffers), --device-memory allows %lld: raise it%s",
-                   (long long)ls_run_programs_bytes(programs),
-                   (long long)programs->training.samples_per_pass,
-                   (long long)(bytes[LS_PLAN_PARAMETERS] + bytes[LS_PLAN_GRADIENTS] +
-                               bytes[LS_PLAN_OPTIMIZER_STATE] + bytes[LS_PLAN_STAGING]),
-                   (long long)(bytes[LS_PLAN_COMMUNICATION] + bytes[LS_PLAN_MESSAGES]),
-                   (long long)device->budget,
-                   automatic ? options->strategy && options->ranks > 1
-                                   ? ", lower --max-length, or use more --devices or a --strategy "
-                                     "that divides more among them (zero1, zero2, zero3)"
-                                   : " or lower --max-length"
-                             : " or lower --samples-per-pass");
-}
-
 /* The next pass that may fit, or the smallest one. */
 static ls_status next_samples(int64_t *samples, const ls_run_programs *programs,
                               const ls_assembly_options *options, const ls_device *device,
@@ -163,17 +142,6 @@ ls_status ls_run_programs_find(ls_run_programs *programs, const ls_run_memory_op
     /* Nothing fits, and small passes with all their slots took more than larger ones. */
     training.samples_per_pass = least_samples;
     return make(programs, &training, options->evaluation_longest_row, device, error);
-}
-
-ls_status ls_run_programs_make(ls_run_programs *programs, const ls_run_memory_options *options,
-                               const ls_device *device, ls_error *error)
-{
-    LS_TRY(ls_run_programs_find(programs, options, device, error));
-    if (ls_run_programs_fit(programs, device)) return LS_OK;
-    ls_status status = fail_too_large(programs, &options->training,
-                                      options->samples_per_pass == LS_SAMPLES_AUTO, device, error);
-    ls_run_programs_deinit(programs);
-    return status;
 }
 
 void ls_run_programs_deinit(ls_run_programs *programs)

@@ -17,12 +17,8 @@ typedef struct ls_run_memory_options {
 } ls_run_memory_options;
 
 /* Assemble both, with the samples a pass that were asked for, or with auto the most that fit the
- * device's budget: the batch in 1, 2, 3, ... passes. LS_NO_MEMORY says how far over the smallest
- * plan is. */
-ls_status ls_run_programs_make(ls_run_programs *programs, const ls_run_memory_options *options,
-                               const ls_device *device, ls_error *error) LS_MUST_CHECK;
-/* The same, but what is too large for the device is no error: with auto the passes that take least
- * of those that were tried. */
+ * device's budget: the batch in 1, 2, 3, ... passes. What is too large for the device is no error:
+ * with auto it has the passes that take least of those that were tried. */
 ls_status ls_run_programs_find(ls_run_programs *programs, const ls_run_memory_options *options,
                                const ls_device *device, ls_error *error) LS_MUST_CHECK;
 bool ls_run_programs_fit(const ls_run_programs *programs, const ls_device *device);

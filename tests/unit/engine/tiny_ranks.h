@@ -68,7 +68,8 @@ static inline void tiny_ranks_plan(tiny_ranks *r, const tiny_ranks_options *opti
                      .longest_row = ls_dataset_longest(r->data.dataset)},
         .samples_per_pass = options->samples_per_pass,
         .evaluation_longest_row = ls_dataset_longest(r->data.dataset)};
-    assert_ok(ls_run_programs_make(&r->programs, &memory, r->devices[0], &error), error);
+    assert_ok(ls_run_programs_find(&r->programs, &memory, r->devices[0], &error), error);
+    assert_true(ls_run_programs_fit(&r->programs, r->devices[0]));
     if (options->hosts)
         assert_ok(ls_comm_threads_apart_new(r->comms, options->host_ranks, options->hosts, &error),
                   error);
