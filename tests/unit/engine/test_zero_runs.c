@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include "effort.h"
+
 /* Batches of 8 or 24 leaves; the last one of an epoch has 6 samples, which are 2 leaves. */
 enum { ROWS = 102, BATCH = 32, LARGE_BATCH = 96, STEPS = 30, SAMPLE_STEPS = 8 };
 
@@ -69,7 +71,8 @@ static const int64_t device_counts[] = {1, 2, 3, 4, 8};
 static void devices_do_not_matter(void **state)
 {
     (void)state;
-    bool all = getenv("LOCKSTEP_TEST_LONG") != NULL;
+    bool all = test_all();
+    int asked = 0;
     static const int64_t in_three[] = {32, 16, 12, 8, 4};
     for (int batch = 0; batch < 2; batch++) {
         ls_options single = zero_options(batch ? LARGE_BATCH : BATCH, "single", 1);
@@ -85,7 +88,8 @@ static void devices_do_not_matter(void **state)
                 if (batch) options.samples_per_pass = in_three[d];
                 options.bucket_size = d % 2 ? 16 << 10 : 25 << 20;
                 options.threads = 1 + (s + d) % 2;
-                if (all || (s + d + batch) % 2 == 0) check_run(&options, &wanted);
+                if ((all || (s + d + batch) % 2 == 0) && test_takes(&asked))
+                    check_run(&options, &wanted);
             }
     }
 }
@@ -129,6 +133,7 @@ static void gathers_do_not_matter(void **state)
     ls_options single = zero_options(BATCH, "single", 1);
     single.max_steps = SAMPLE_STEPS;
     tiny_outcome wanted = tiny_run(&single, folder);
+    int asked = 0;
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         ls_options options = single;
         options.strategy = layouts[i].strategy;
@@ -137,7 +142,7 @@ static void gathers_do_not_matter(void **state)
         options.persistence_threshold = layouts[i].threshold;
         options.samples_per_pass = layouts[i].samples_per_pass;
         options.offload_block_size = 8192;
-        check_run(&options, &wanted);
+        if (test_takes(&asked)) check_run(&options, &wanted);
     }
 }
 

@@ -1,0 +1,33 @@
+#include "effort.h"
+
+#include <stdlib.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define SLOWNESS 13
+#elif defined(__SANITIZE_ADDRESS__)
+#define SLOWNESS 3
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SLOWNESS 13
+#elif __has_feature(address_sanitizer)
+#define SLOWNESS 3
+#endif
+#endif
+#ifndef SLOWNESS
+#define SLOWNESS 1
+#endif
+
+bool test_all(void)
+{
+    return getenv("LOCKSTEP_TEST_LONG") != NULL;
+}
+
+int test_slowness(void)
+{
+    return SLOWNESS;
+}
+
+bool test_takes(int *asked)
+{
+    return test_all() || SLOWNESS == 1 || (*asked)++ % 3 == 0;
+}
