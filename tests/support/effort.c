@@ -5,12 +5,12 @@
 #if defined(__SANITIZE_THREAD__)
 #define SLOWNESS 13
 #elif defined(__SANITIZE_ADDRESS__)
-#define SLOWNESS 3
+#define SLOWNESS 5
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define SLOWNESS 13
 #elif __has_feature(address_sanitizer)
-#define SLOWNESS 3
+#define SLOWNESS 5
 #endif
 #endif
 #ifndef SLOWNESS
