@@ -125,7 +125,9 @@ static void odd_batches_do_not_matter(void **state)
     static const struct {
         int64_t batch_size, leaf_size, devices, samples_per_pass;
     } odd[] = {{31, 4, 7, 3}, {5, 1, 5, 1}, {21, 2, 6, 3}, {1000, 9, 4, 7}, {9, 8, 2, 5}};
+    int asked = 0;
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        if (!test_takes(&asked)) continue;
         ls_options options = parallel_options("tiny-bert");
         options.max_steps = 7;
         options.batch_size = odd[i].batch_size;

@@ -101,7 +101,9 @@ static void odd_batches_do_not_matter(void **state)
     static const struct {
         int64_t batch_size, leaf_size, devices, samples_per_pass;
     } odd[] = {{31, 4, 7, 4}, {5, 1, 5, 1}, {21, 2, 6, 2}, {1000, 9, 4, 9}, {9, 8, 2, 8}};
+    int asked = 0;
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        if (!test_takes(&asked)) continue;
         ls_options options = zero_options(odd[i].batch_size, "single", 1);
         options.max_steps = 7;
         options.leaf_size = odd[i].leaf_size;
