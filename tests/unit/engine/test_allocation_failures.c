@@ -472,7 +472,8 @@ static void planning_survives(void **state)
     /* They plan dozens of layouts in each turn. */
     fail_some(plan_all, 97, 61, NULL);
     fail_some(refuse, 211, 17, NULL);
-    fail_some(plan_chosen, 251, 251, NULL);
+    /* Each turn measures the machine, which takes seconds under a sanitizer. */
+    if (test_slowness() == 1) fail_some(plan_chosen, 251, 251, NULL);
 }
 
 static void inference_survives(void **state)
