@@ -11,8 +11,8 @@ bool test_all(void);
 /* About how many times as long a run takes under this build's sanitizer; 1 without. */
 int test_slowness(void);
 
-/* Whether to run the next case of a sample, which `*asked` counts from 0: each, under a sanitizer
- * one in three. */
+/* Whether to run the next case of a sample, which `*asked` counts from 0: each; one in three under
+ * the address sanitizer, in five under the thread sanitizer. */
 bool test_takes(int *asked);
 
 #endif
