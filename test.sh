@@ -131,7 +131,8 @@ part_thread() {
     # The sanitizer's memory layout does not bear a randomised address space on every kernel.
     if setarch -R true 2>/dev/null; then runner=(setarch -R); fi
     make -s -j"$jobs" SANITIZE=thread $programs build/thread/CTestTestfile.cmake &&
-        unit_tests build/thread "${runner[@]}" ctest --test-dir build/thread --output-on-failure -j "$jobs" -R "^($folders)/" -E '^engine/test_plans$'
+        unit_tests build/thread "${runner[@]}" ctest --test-dir build/thread --output-on-failure -j "$jobs" \
+            -R "^($folders)/" -E '^engine/test_plans$'
 }
 
 fuzz_for() {
