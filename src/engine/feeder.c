@@ -1,5 +1,7 @@
 #include "engine/feeder.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "data/row_schedule.h"
 
@@ -10,6 +12,7 @@ typedef struct table_feed {
     ls_touched_rows touched;
     /* With several ranks, see ls_touched_rows: [rows][roots], [rows] */
     uint8_t *present, *in_pass;
+    uint8_t *moved;   /* training: [rows of the table], see ls_touched_rows */
     ls_value_id rows; /* input that says which touched row is each token's, or LS_NO_VALUE */
 } table_feed;
 
@@ -50,6 +53,10 @@ static ls_status new_table(table_feed *table, ls_feeder *feeder, const ls_table_
     if (assembly->program->training && assembly->shard.parameters) {
         LS_TRY(LS_NEW(table->in_pass, capacity, "touched rows", error));
         table->touched.in_pass = table->in_pass;
+    }
+    if (assembly->program->training) {
+        LS_TRY(LS_NEW(table->moved, rows, "moved rows", error));
+        table->touched.moved = table->moved;
     }
     ls_executor_bind(feeder->executor, inputs->schedule, &table->schedule);
     ls_executor_bind(feeder->executor, inputs->touched, &table->touched);
@@ -113,6 +120,7 @@ static void free_table(table_feed *table)
     ls_row_scheduler_free(table->scheduler);
     ls_free(table->present);
     ls_free(table->in_pass);
+    ls_free(table->moved);
 }
 
 void ls_feeder_free(ls_feeder *feeder)
@@ -132,6 +140,49 @@ void ls_feeder_free(ls_feeder *feeder)
     ls_free(feeder);
 }
 
+/* --- moments that are not zeros -------------------------------------------------------------- */
+
+static ls_status find_moved(const ls_feeder *feeder, ls_value_id moment, table_feed *table,
+                            ls_error *error)
+{
+    const ls_value *value = ls_value_of(feeder->assembly->program, moment);
+    const ls_range held = ls_executor_held(feeder->executor, moment);
+    const int64_t hidden = value->shape[value->rank - 1].constant;
+    enum { PIECE = 4096 };
+    float piece[PIECE];
+    uint32_t bits[PIECE];
+    if (ls_value_is_offloaded(value)) {
+        /* Its blocks travel whichever rows they hold. */
+        memset(table->moved, 1, (size_t)value->shape[0].constant);
+        return LS_OK;
+    }
+    for (int64_t first = held.begin; first < held.end; first += PIECE) {
+        int64_t count = held.end - first < PIECE ? held.end - first : PIECE;
+        LS_TRY(ls_executor_get(feeder->executor, moment, first, count, piece, error));
+        memcpy(bits, piece, (size_t)count * sizeof *bits);
+        for (int64_t e = 0; e < count; e++)
+            if (bits[e] != 0) table->moved[(first + e) / hidden] = 1;
+    }
+    return LS_OK;
+}
+
+ls_status ls_feeder_find_moved(ls_feeder *feeder, ls_error *error)
+{
+    const ls_program *program = feeder->assembly->program;
+    const ls_inputs *inputs = &feeder->assembly->model.inputs;
+    table_feed *tables[] = {&feeder->word, &feeder->position, &feeder->type};
+    const ls_value_id touched[] = {inputs->word.touched, inputs->position.touched,
+                                   inputs->type.touched};
+    for (ls_value_id id = 0; id < program->value_count; id++) {
+        const ls_value *value = ls_value_of(program, id);
+        if (value->role != LS_ROLE_OPTIMIZER_STATE || value->storage != id) continue;
+        for (int i = 0; i < 3; i++)
+            if (tables[i]->moved && ls_value_of(program, value->parameter)->touched == touched[i])
+                LS_TRY(find_moved(feeder, id, tables[i], error));
+    }
+    return LS_OK;
+}
+
 /* --- the step --------------------------------------------------------------------------------- */
 
 static void start_table(table_feed *table, const ls_feeder *feeder, const ls_batch *batch,
@@ -140,6 +191,9 @@ static void start_table(table_feed *table, const ls_feeder *feeder, const ls_bat
     if (!table->scheduler) return;
     ls_row_scheduler_start(table->scheduler, batch->offsets[batch->samples], rows, feeder->leaf);
     table->touched.count = ls_row_scheduler_touched(table->scheduler, &table->touched.rows);
+    if (table->moved)
+        for (int32_t i = 0; i < table->touched.count; i++)
+            table->moved[table->touched.rows[i]] = 1;
     if (table->present)
         ls_row_scheduler_presence(table->scheduler, feeder->root_of_leaf, feeder->step_roots.count,
                                   table->present);
