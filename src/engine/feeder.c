@@ -1,9 +1,8 @@
 #include "engine/feeder.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "data/row_schedule.h"
+#include "engine/moved_rows.h"
 
 /* One embedding table's side: which rows, in which order. */
 typedef struct table_feed {
@@ -140,46 +139,16 @@ void ls_feeder_free(ls_feeder *feeder)
     ls_free(feeder);
 }
 
-/* --- moments that are not zeros -------------------------------------------------------------- */
-
-static ls_status find_moved(const ls_feeder *feeder, ls_value_id moment, table_feed *table,
-                            ls_error *error)
-{
-    const ls_value *value = ls_value_of(feeder->assembly->program, moment);
-    const ls_range held = ls_executor_held(feeder->executor, moment);
-    const int64_t hidden = value->shape[value->rank - 1].constant;
-    enum { PIECE = 4096 };
-    float piece[PIECE];
-    uint32_t bits[PIECE];
-    if (ls_value_is_offloaded(value)) {
-        /* Its blocks travel whichever rows they hold. */
-        memset(table->moved, 1, (size_t)value->shape[0].constant);
-        return LS_OK;
-    }
-    for (int64_t first = held.begin; first < held.end; first += PIECE) {
-        int64_t count = held.end - first < PIECE ? held.end - first : PIECE;
-        LS_TRY(ls_executor_get(feeder->executor, moment, first, count, piece, error));
-        memcpy(bits, piece, (size_t)count * sizeof *bits);
-        for (int64_t e = 0; e < count; e++)
-            if (bits[e] != 0) table->moved[(first + e) / hidden] = 1;
-    }
-    return LS_OK;
-}
-
 ls_status ls_feeder_find_moved(ls_feeder *feeder, ls_error *error)
 {
-    const ls_program *program = feeder->assembly->program;
     const ls_inputs *inputs = &feeder->assembly->model.inputs;
-    table_feed *tables[] = {&feeder->word, &feeder->position, &feeder->type};
+    const table_feed *tables[] = {&feeder->word, &feeder->position, &feeder->type};
     const ls_value_id touched[] = {inputs->word.touched, inputs->position.touched,
                                    inputs->type.touched};
-    for (ls_value_id id = 0; id < program->value_count; id++) {
-        const ls_value *value = ls_value_of(program, id);
-        if (value->role != LS_ROLE_OPTIMIZER_STATE || value->storage != id) continue;
-        for (int i = 0; i < 3; i++)
-            if (tables[i]->moved && ls_value_of(program, value->parameter)->touched == touched[i])
-                LS_TRY(find_moved(feeder, id, tables[i], error));
-    }
+    for (int i = 0; i < 3; i++)
+        if (tables[i]->moved)
+            LS_TRY(ls_moved_rows_find(feeder->executor, feeder->assembly->program, touched[i],
+                                      tables[i]->moved, error));
     return LS_OK;
 }
 

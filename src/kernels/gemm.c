@@ -18,8 +18,6 @@ typedef struct tile_place {
     int64_t depth;
     const float *a, *b;
     int64_t a_stride, b_row;
-    const float *fetch;
-    int64_t fetch_step;
     tile_layout layout;
 } tile_place;
 
@@ -71,8 +69,6 @@ static void run_tile(const ls_gemm *g, const tile_place *place, float *edge)
         .a_stride = place->a_stride,
         .b = place->b,
         .b_row = place->b_row,
-        .fetch = place->fetch,
-        .fetch_step = place->fetch_step,
         .pieces = 1,
         .offsets = offsets,
         .merges = merges,
@@ -138,36 +134,15 @@ static void place_columns(const ls_gemm *g, const gemm_block *block, tile_place 
     }
 }
 
-/* The first tile of rows finds B where it was last used, far away. While it runs on some columns it
- * fetches the next ones. */
-static void fetch_next_columns(const ls_gemm *g, const gemm_block *block, tile_place *place)
-{
-    const int64_t next = place->column + place->columns;
-    if (place->layout != A_BY_ROWS || next + TILE_COLUMNS > block->column + block->columns) return;
-    if (block->in_place)
-        place->fetch_step = g->b_depth;
-    else if (block->depth == g->b_column)
-        place->fetch_step = TILE_COLUMNS; /* whole rows, one behind the other */
-    else
-        return;
-    place->fetch = g->b + block->begin * g->b_depth + next * g->b_column;
-    place->layout = A_BY_ROWS_FETCH;
-}
-
-/* Columns of B from `column` on, as many as a tile has or are left, into their place. */
-static void pack_columns(const ls_gemm *g, gemm_scratch *s, const gemm_block *block,
-                         const tile_place *place)
-{
-    const int64_t panel = block->in_place ? 0 : place->column - block->column;
-    if (block->in_place && place->columns % LS_LANES == 0) return;
-    pack_b(s->b + panel * block->depth,
-           g->b + block->begin * g->b_depth + place->column * g->b_column, g->b_depth, g->b_column,
-           block->depth, place->columns);
-}
-
 /* All rows against one block of B. */
 static void run_block(const ls_gemm *g, gemm_scratch *s, const gemm_block *block)
 {
+    int64_t packed_columns = block->in_place ? block->columns % TILE_COLUMNS : block->columns;
+    if (!block->in_place || packed_columns % LS_LANES) {
+        int64_t first = block->column + block->columns - packed_columns;
+        pack_b(s->b, g->b + block->begin * g->b_depth + first * g->b_column, g->b_depth,
+               g->b_column, block->depth, packed_columns);
+    }
     tile_place place = {
         .first = block->begin == 0,
         .last = block->begin + block->depth == g->depth,
@@ -178,16 +153,10 @@ static void run_block(const ls_gemm *g, gemm_scratch *s, const gemm_block *block
         place.row = tile_begin(g->rows, tiles, i);
         place.rows = tile_begin(g->rows, tiles, i + 1) - place.row;
         place_rows(g, &place, s->a, block->begin);
-        const tile_layout layout = place.layout;
         for (int64_t n = 0; n < block->columns; n += TILE_COLUMNS) {
             place.column = block->column + n;
             place.columns = smaller(TILE_COLUMNS, block->columns - n);
-            place.layout = layout;
             place_columns(g, block, &place, s->b);
-            if (i == 0) {
-                pack_columns(g, s, block, &place);
-                fetch_next_columns(g, block, &place);
-            }
             run_tile(g, &place, s->edge);
         }
     }

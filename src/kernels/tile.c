@@ -38,8 +38,7 @@ LS_INLINE void prefetch_c(const ls_tile *tile, const int rows, const int vectors
 LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors,
                         const tile_layout layout)
 {
-    const bool by_depth = layout == A_BY_DEPTH || layout == A_BY_DEPTH_COPY_B;
-    const bool copy = layout == A_BY_DEPTH_COPY_B, fetches = layout == A_BY_ROWS_FETCH;
+    const bool by_depth = layout != A_BY_ROWS, copy = layout == A_BY_DEPTH_COPY_B;
     vec sum[TILE_ROWS][TILE_VECTORS];
     LS_UNROLL (i, rows)
         LS_UNROLL (j, vectors)
@@ -50,7 +49,7 @@ LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors,
                 sum[i][j] = vec_load(tile->start + i * tile->start_row + j * LS_LANES);
     }
     const int64_t a_stride = tile->a_stride, b_row = tile->b_row;
-    const float *b = tile->b, *fetch = tile->fetch, *pointer[POINTERS];
+    const float *b = tile->b, *pointer[POINTERS];
     LS_UNROLL (i, POINTERS)
         pointer[i] = by_depth || i * 3 >= rows ? tile->a : tile->a + i * 3 * a_stride;
     float *stack = tile->stack, *b_copy = tile->b_copy;
@@ -66,11 +65,6 @@ LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors,
                 LS_UNROLL (j, CACHE_LINES(vectors))
                     __builtin_prefetch(b + PREFETCH_STEPS * b_row + j * 16);
                 b_copy += vectors * LS_LANES;
-            }
-            if (fetches) {
-                LS_UNROLL (j, CACHE_LINES(TILE_VECTORS))
-                    __builtin_prefetch(fetch + j * 16);
-                fetch += tile->fetch_step;
             }
             if (by_depth && WIDE_TILE) {
                 __builtin_prefetch(pointer[0] + PREFETCH_STEPS * a_stride);
@@ -118,10 +112,6 @@ LS_INLINE void run_tile(const ls_tile *tile, const int rows, const int vectors,
     static void by_rows_##rows##x##vectors(const ls_tile *tile)                                    \
     {                                                                                              \
         run_tile(tile, rows, vectors, A_BY_ROWS);                                                  \
-    }                                                                                              \
-    static void fetching_##rows##x##vectors(const ls_tile *tile)                                   \
-    {                                                                                              \
-        run_tile(tile, rows, vectors, A_BY_ROWS_FETCH);                                            \
     }
 
 #if LS_LANES == 1
@@ -176,5 +166,4 @@ const ls_tile_kernel tile_kernels[LAYOUTS][TILE_ROWS][TILE_VECTORS] = {
     [A_BY_DEPTH] = {ALL_TILES(by_depth)},
     [A_BY_ROWS] = {ALL_TILES(by_rows)},
     [A_BY_DEPTH_COPY_B] = {ALL_TILES(copying)},
-    [A_BY_ROWS_FETCH] = {ALL_TILES(fetching)},
 };

@@ -39,8 +39,6 @@ typedef struct ls_tile {
     const float *b; /* [depth] rows, b_row apart */
     int64_t b_row;
     float *b_copy;      /* where A_BY_DEPTH_COPY_B leaves B packed: [depth][columns] */
-    const float *fetch; /* what A_BY_ROWS_FETCH fetches: TILE_COLUMNS floats a step of the depth */
-    int64_t fetch_step;
     const float *start; /* of the first piece's chains, rows start_row apart (0: the same for all);
                            NULL: zeros, as for all other pieces */
     int64_t start_row;
@@ -56,15 +54,8 @@ typedef struct ls_tile {
 typedef void (*ls_tile_kernel)(const ls_tile *tile);
 
 /* How A lies in memory, for row i of the tile: A_BY_DEPTH a[k * a_stride + i], A_BY_ROWS
- * a[i * a_stride + k]. A_BY_DEPTH_COPY_B also packs B as it goes; A_BY_ROWS_FETCH brings memory
- * that is needed after the tile into the caches. */
-typedef enum tile_layout {
-    A_BY_DEPTH,
-    A_BY_ROWS,
-    A_BY_DEPTH_COPY_B,
-    A_BY_ROWS_FETCH,
-    LAYOUTS
-} tile_layout;
+ * a[i * a_stride + k]. A_BY_DEPTH_COPY_B also packs B as it goes. */
+typedef enum tile_layout { A_BY_DEPTH, A_BY_ROWS, A_BY_DEPTH_COPY_B, LAYOUTS } tile_layout;
 
 /* [layout][rows - 1][vectors - 1] */
 extern const ls_tile_kernel tile_kernels[LAYOUTS][TILE_ROWS][TILE_VECTORS];
