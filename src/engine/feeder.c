@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "data/row_schedule.h"
+#include "engine/moved_rows.h"
 
 /* One embedding table's side: which rows, in which order. */
 typedef struct table_feed {
@@ -10,6 +11,7 @@ typedef struct table_feed {
     ls_touched_rows touched;
     /* With several ranks, see ls_touched_rows: [rows][roots], [rows] */
     uint8_t *present, *in_pass;
+    uint8_t *moved;   /* training: [rows of the table], see ls_touched_rows */
     ls_value_id rows; /* input that says which touched row is each token's, or LS_NO_VALUE */
 } table_feed;
 
@@ -50,6 +52,10 @@ static ls_status new_table(table_feed *table, ls_feeder *feeder, const ls_table_
     if (assembly->program->training && assembly->shard.parameters) {
         LS_TRY(LS_NEW(table->in_pass, capacity, "touched rows", error));
         table->touched.in_pass = table->in_pass;
+    }
+    if (assembly->program->training) {
+        LS_TRY(LS_NEW(table->moved, rows, "moved rows", error));
+        table->touched.moved = table->moved;
     }
     ls_executor_bind(feeder->executor, inputs->schedule, &table->schedule);
     ls_executor_bind(feeder->executor, inputs->touched, &table->touched);
@@ -113,6 +119,7 @@ static void free_table(table_feed *table)
     ls_row_scheduler_free(table->scheduler);
     ls_free(table->present);
     ls_free(table->in_pass);
+    ls_free(table->moved);
 }
 
 void ls_feeder_free(ls_feeder *feeder)
@@ -132,6 +139,19 @@ void ls_feeder_free(ls_feeder *feeder)
     ls_free(feeder);
 }
 
+ls_status ls_feeder_find_moved(ls_feeder *feeder, ls_error *error)
+{
+    const ls_inputs *inputs = &feeder->assembly->model.inputs;
+    const table_feed *tables[] = {&feeder->word, &feeder->position, &feeder->type};
+    const ls_value_id touched[] = {inputs->word.touched, inputs->position.touched,
+                                   inputs->type.touched};
+    for (int i = 0; i < 3; i++)
+        if (tables[i]->moved)
+            LS_TRY(ls_moved_rows_find(feeder->executor, feeder->assembly->program, touched[i],
+                                      tables[i]->moved, error));
+    return LS_OK;
+}
+
 /* --- the step --------------------------------------------------------------------------------- */
 
 static void start_table(table_feed *table, const ls_feeder *feeder, const ls_batch *batch,
@@ -140,6 +160,9 @@ static void start_table(table_feed *table, const ls_feeder *feeder, const ls_bat
     if (!table->scheduler) return;
     ls_row_scheduler_start(table->scheduler, batch->offsets[batch->samples], rows, feeder->leaf);
     table->touched.count = ls_row_scheduler_touched(table->scheduler, &table->touched.rows);
+    if (table->moved)
+        for (int32_t i = 0; i < table->touched.count; i++)
+            table->moved[table->touched.rows[i]] = 1;
     if (table->present)
         ls_row_scheduler_presence(table->scheduler, feeder->root_of_leaf, feeder->step_roots.count,
                                   table->present);
