@@ -56,7 +56,6 @@ ls_status ls_planner_row(ls_planner *planner, ls_plan_row *row, const ls_candida
     *row = (ls_plan_row){.candidate = *candidate};
     ls_training_use_strategy(&memory.training, planner->session->options, &row->candidate.strategy,
                              candidate->devices);
-    memory.training.tree_sizes = &planner->tree_sizes;
     LS_TRY(find_device(planner, candidate->devices, error));
     ls_status status =
         ls_strategy_check_devices(&candidate->strategy, candidate->devices, &refusal);
