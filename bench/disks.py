@@ -14,7 +14,7 @@ BLOCK = 1 << 20
 
 
 class DirectFile:
-    """A file without a name, full of bytes, read and written block by block past the page cache."""
+    """A file without a name, full of bytes, read and written in blocks past the page cache."""
 
     def __init__(self, folder, size):
         self.blocks = -(-size // BLOCK)
@@ -22,33 +22,50 @@ class DirectFile:
         os.close(handle)
         self.file = os.open(path, os.O_RDWR | os.O_DIRECT)
         os.unlink(path)
-        self.memory = mmap.mmap(-1, BLOCK)  # begins at a page, as direct access needs it
-        self.memory.write(os.urandom(BLOCK))
-        for block in range(self.blocks):
-            os.pwritev(self.file, [self.memory], block * BLOCK)
+        self.write(0, 1)
 
-    def update(self):
-        for block in range(self.blocks):
-            os.preadv(self.file, [self.memory], block * BLOCK)
-            os.pwritev(self.file, [self.memory], block * BLOCK)
+    def each(self, call, first, step):
+        with mmap.mmap(-1, BLOCK) as memory:  # begins at a page, as direct access needs it
+            memory.write(os.urandom(BLOCK))
+            for block in range(first, self.blocks, step):
+                call(self.file, [memory], block * BLOCK)
+
+    def read(self, first, step):
+        self.each(os.preadv, first, step)
+
+    def write(self, first, step):
+        self.each(os.pwritev, first, step)
 
     def close(self):
         os.close(self.file)
 
 
-def disk_seconds(folder, size, files):
-    """To read and write `size` bytes of each of some files, one block after the other, all files at once."""
-    opened = [DirectFile(folder, size) for _ in range(files)]
-    threads = [threading.Thread(target=one.update) for one in opened]
+def together(threads):
     start = time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    seconds = time.perf_counter() - start
+    return time.perf_counter() - start
+
+
+def disk_seconds(folder, size, files):
+    """The least that the disk takes to read and to write `size` bytes of each of some files: of each file some blocks
+    are read and as many written at any time, or all read and then written."""
+    opened = [DirectFile(folder, size) for _ in range(files)]
+
+    def in_turn(one):
+        one.read(0, 1)
+        one.write(0, 1)
+
+    seconds = [together([threading.Thread(target=in_turn, args=(one,)) for one in opened])]
+    for depth in (1, 2, 4):
+        calls = [call for one in opened for call in (one.read, one.write)]
+        parts = [(call, first) for call in calls for first in range(depth)]
+        seconds.append(together([threading.Thread(target=call, args=(first, depth)) for call, first in parts]))
     for one in opened:
         one.close()
-    return seconds
+    return min(seconds)
 
 
 def bytes_of(folder):

@@ -18,12 +18,14 @@ void ls_planner_deinit(ls_planner *planner)
     planner->device = NULL;
 }
 
-/* A device as a run on so many of them would have. */
+/* A device as a run on so many of them would have, on the hosts and processes that there are. */
 static ls_status find_device(ls_planner *planner, int devices, ls_error *error)
 {
     const ls_options *options = planner->session->options;
-    int threads;
-    LS_TRY(ls_session_threads(options, devices, &threads, error));
+    const ls_processes_place *here = ls_session_place(planner->session);
+    int cores_of_own = here->shares_cores ? here->hosts : here->count, threads;
+    LS_TRY(
+        ls_session_threads(options, (devices + cores_of_own - 1) / cores_of_own, &threads, error));
     if (planner->device && planner->threads == threads) return LS_OK;
     ls_planner_deinit(planner);
     planner->threads = threads;
