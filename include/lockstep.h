@@ -97,11 +97,14 @@ LS_API void ls_deepspeed_free(ls_deepspeed *file);
 /* Set in `options` what the file says; `sources` (may be NULL) gets the keys. What `options`
  * already has otherwise than by default stays; where the file says another value for it, LS_USAGE
  * names both, unless the file says "auto". Texts in options and sources are borrowed from `file`.
- */
+ * The world of its batch rule is options->devices on each of the processes that mpirun or srun
+ * started. */
 LS_API ls_status ls_deepspeed_apply(ls_deepspeed *file, ls_options *options, ls_sources *sources,
                                     ls_error *error);
 /* Warnings and notes, one line each, complete after ls_deepspeed_apply; NULL behind the last. */
 LS_API const char *ls_deepspeed_note(const ls_deepspeed *file, size_t index);
+/* Whether this process speaks for those that mpirun or srun started with it; alone: true. */
+LS_API bool ls_is_first_process(void);
 /* Every setting of a run with its value and where it came from, then, with a file, what each of its
  * keys does and the notes: a table for people, or with `json` a JSON object. Free with
  * ls_text_free. */

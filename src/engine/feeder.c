@@ -196,12 +196,13 @@ static int64_t shared_pass(const ls_feeder *feeder)
     return ls_assembly_pass_leaves(feeder->assembly, feeder->leaf_size);
 }
 
+/* As ls_tree_share cuts it. */
 static ls_tree_range pass_range(const ls_feeder *feeder, int32_t pass)
 {
-    int64_t leaves = shared_pass(feeder);
-    if (leaves == 0) return (ls_tree_range){0, feeder->leaves, feeder->leaves};
+    int64_t leaves = shared_pass(feeder), full = feeder->assembly->step_leaves;
+    if (leaves == 0) return (ls_tree_range){0, full, feeder->leaves};
     int64_t begin = pass * leaves, end = begin + leaves;
-    return (ls_tree_range){begin, end < feeder->leaves ? end : feeder->leaves, feeder->leaves};
+    return (ls_tree_range){begin, end < full ? end : full, feeder->leaves};
 }
 
 static void find_roots(ls_feeder *feeder)
@@ -269,12 +270,13 @@ static void find_pass(ls_feeder *feeder, const ls_batch *batch, ls_tree_range al
     ls_step_roots *step = &feeder->step_roots;
     const table_feed *tables[] = {&feeder->word, &feeder->position, &feeder->type};
     int32_t begin = batch->offsets[first_sample(feeder, batch, all.begin)];
-    int32_t end = batch->offsets[first_sample(feeder, batch, all.end)];
+    int64_t leaves = all.end < all.total ? all.end : all.total;
+    int32_t end = batch->offsets[first_sample(feeder, batch, leaves)];
     for (int i = 0; i < 3; i++)
         if (tables[i]->in_pass)
             ls_row_scheduler_in_pass(tables[i]->scheduler, begin, end, tables[i]->in_pass);
     step->begin = feeder->root_of_leaf[all.begin];
-    step->end = feeder->root_of_leaf[all.end - 1] + 1;
+    step->end = feeder->root_of_leaf[leaves - 1] + 1;
 }
 
 void ls_feeder_share(ls_feeder *feeder, const ls_batch *batch, int32_t pass, int32_t *begin,
