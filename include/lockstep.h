@@ -15,6 +15,7 @@
 #ifndef LOCKSTEP_H
 #define LOCKSTEP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lockstep/options.h"
@@ -79,6 +80,10 @@ LS_API ls_status ls_options_set(ls_options *options, const char *name, const cha
 /* The present value as text, as run.json shows it; into must hold 64 bytes for numbers. Text values
  * are returned as they are. NULL for an unset text. */
 LS_API const char *ls_options_get(const ls_options *options, const char *name, char into[64]);
+
+/* Whether `setting` counts with this strategy ("zero3+offload"), as far as the other options go:
+ * some count only where parameters are divided, and ls_train refuses them with other strategies. */
+LS_API bool ls_strategy_takes(const char *strategy, const ls_options *options, const char *setting);
 
 /* Where each value came from, for run.json: "command line", "default", ... `source` is borrowed. A
  * setting that was never mentioned is "default" if it has its default value, "program" else. */

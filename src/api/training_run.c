@@ -360,11 +360,12 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
                                    const char *name, double epoch, ls_error *error)
 {
     const ls_callbacks *callbacks = run->session.callbacks;
-    ls_evaluation evaluation = {.confusion = run->confusion};
-    char stage[64];
+    ls_session_progress progress = {.session = &run->session};
+    ls_evaluation evaluation = {
+        .confusion = run->confusion, .progress = ls_session_show, .progress_context = &progress};
     double start = ls_seconds();
-    snprintf(stage, sizeof stage, "evaluating the %s file", name);
-    ls_session_stage(&run->session, stage);
+    snprintf(progress.what, sizeof progress.what, "evaluating the %s file", name);
+    ls_session_stage(&run->session, progress.what);
     LS_TRY(ls_ranks_evaluate(run->ranks, dataset, run->used.leaf_size, &evaluation, error));
     int32_t classes = ls_labels_count(run->session.labels);
     ls_evaluation_report report = {

@@ -136,6 +136,39 @@ refuses "--max-steps" --max-steps 0
 expect 2 "$LOCKSTEP" train --model model --train train.tsv --output none --seeds 1,2
 says err.txt "train has no --seeds, only these have: compare"
 
+echo '{"optimizer": {"type": "Adam", "params": {"lr": 0.5}}}' >rate.json
+refuses "--persistence-threshold counts where parameters are divided" --strategies single,ddp --persistence-threshold 10
+refuses "the file and the settings given do not agree: --learning-rate" --deepspeed rate.json
+
+# --- a DeepSpeed file --------------------------------------------------------------------------------------------
+# Its settings are every run's; what counts in stage 3 only is zero3's; its stage and monitors are none.
+cat >ds_config.json <<'JSON'
+{"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2, "gradient_clipping": 0.5,
+ "optimizer": {"type": "AdamW", "params": {"lr": "auto", "weight_decay": 0.25}},
+ "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}, "stage3_param_persistence_threshold": 50},
+ "csv_monitor": {"enabled": true, "output_path": "monitor"}}
+JSON
+file=("${loud[@]}" --devices 2 --max-steps 2 --timing-rounds 1 --deepspeed ds_config.json)
+expect 0 "${file[@]}" --strategies ddp,zero3 --output file
+says err.txt "--deepspeed: --csv is left out in a comparison" "gradients are clipped to norm 0.5"
+[[ ! -e monitor ]] || fail "a monitor of the file wrote something"
+is file '.rows | all(.state == "done" and .same_bits_as_single and .batch_size == 16)'
+# setting ROW NAME VALUE: what the row's run used.
+setting() {
+    jq -e --arg name "${2//-/_}" --arg value "$3" '(.settings[$name].value | tostring) == $value' "file/runs/$1-batch16-seed42/run.json" >parsed.txt ||
+        fail "$1: --$2 is $(jq -c --arg name "${2//-/_}" '.settings[$name]' "file/runs/$1-batch16-seed42/run.json") instead of $3"
+}
+setting single weight-decay 0.25
+setting ddp samples-per-pass 4
+setting zero3 persistence-threshold 50
+setting zero3 offload-parameters host
+setting ddp persistence-threshold 0
+# The command to repeat it needs no file.
+grep -q -- ' --weight-decay 0.25' file/runs/command.txt || fail "the command lacks the file's settings: $(cat file/runs/command.txt)"
+if grep -qE -- '--(strategy|csv) ' file/runs/command.txt; then fail "the command has what compare does not take"; fi
+expect 0 "${file[@]}" --strategies ddp --output file
+says err.txt "the file means zero3, which is not among --strategies"
+
 # --- folders -------------------------------------------------------------------------------------------------------
 contents() {
     (cd "$1" && find . -type f | sort | xargs -r sha256sum)
