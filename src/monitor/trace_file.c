@@ -157,8 +157,8 @@ static ls_status put_arguments(const writer *w, const ls_span *span, ls_error *e
 static ls_status put_span(const writer *w, int rank, int thread, const ls_span *span,
                           ls_error *error)
 {
-    static const char *const others[LS_TRACE_THREAD_COUNT] = {"wait", "communication", "copy",
-                                                              "data"};
+    static const char *const others[LS_TRACE_THREAD_COUNT] = {"wait", "communication",
+                                                              "communication", "copy", "data"};
     const ls_op *op = ls_span_op(w->profile, span);
     LS_TRY(ls_text_print(w->text, error, ",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\"",
                          span->name ? span->name : ls_op_name(op->kind),
@@ -259,10 +259,15 @@ static ls_status put_step(writer *w, int64_t index, bool *fits, ls_error *error)
     return LS_OK;
 }
 
+static bool has_spans(const ls_profile *profile, int rank, int thread)
+{
+    return profile->tracks[rank * LS_TRACE_THREAD_COUNT + thread].track->count > 0;
+}
+
 static ls_status put_names(const writer *w, ls_error *error)
 {
-    static const char *const threads[LS_TRACE_THREAD_COUNT] = {"compute", "communication", "copies",
-                                                               "data reading"};
+    static const char *const threads[LS_TRACE_THREAD_COUNT] = {
+        "compute", "communication", "gathers between hosts", "copies", "data reading"};
     const ls_profile_options *options = &w->profile->options;
     for (int rank = 0; rank < options->ranks; rank++) {
         LS_TRY(ls_text_print(w->text, error,
@@ -273,6 +278,7 @@ static ls_status put_names(const writer *w, ls_error *error)
                              options->threads == 1 ? "" : "s", rank, rank));
         for (int thread = 0; thread < LS_TRACE_THREAD_COUNT; thread++) {
             if (thread == LS_TRACE_DATA && rank > 0) continue;
+            if (thread == LS_TRACE_GATHERS && !has_spans(w->profile, rank, thread)) continue;
             LS_TRY(ls_text_print(w->text, error,
                                  ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%d,"
                                  "\"args\":{\"name\":\"%s\"}}",
