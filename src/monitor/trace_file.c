@@ -157,8 +157,8 @@ static ls_status put_arguments(const writer *w, const ls_span *span, ls_error *e
 static ls_status put_span(const writer *w, int rank, int thread, const ls_span *span,
                           ls_error *error)
 {
-    static const char *const others[LS_TRACE_THREAD_COUNT] = {"wait", "communication",
-                                                              "communication", "copy", "data"};
+    static const char *const others[LS_TRACE_THREAD_COUNT] = {"wait", "communication", "copy",
+                                                              "data", "communication"};
     const ls_op *op = ls_span_op(w->profile, span);
     LS_TRY(ls_text_print(w->text, error, ",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\"",
                          span->name ? span->name : ls_op_name(op->kind),
@@ -267,7 +267,7 @@ static bool has_spans(const ls_profile *profile, int rank, int thread)
 static ls_status put_names(const writer *w, ls_error *error)
 {
     static const char *const threads[LS_TRACE_THREAD_COUNT] = {
-        "compute", "communication", "gathers between hosts", "copies", "data reading"};
+        "compute", "communication", "copies", "data reading", "gathers between hosts"};
     const ls_profile_options *options = &w->profile->options;
     for (int rank = 0; rank < options->ranks; rank++) {
         LS_TRY(ls_text_print(w->text, error,
