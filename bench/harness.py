@@ -93,7 +93,7 @@ def figures_of(folder, warm_up=WARM_UP):
         "bytes_sent_per_step": record["results"]["bytes_sent_per_step"],
         "host_peak_bytes": record["results"]["host_peak_bytes"],
     }
-    for part in ("step", "exchange", "optimizer"):
+    for part in ("step", "backward", "exchange", "optimizer"):
         figures[f"{part}_seconds"] = statistics.median(one[f"{part}_seconds"] for one in steps)
     return figures | {f"{part}_bytes": size for part, size in record["results"]["memory"].items()}
 

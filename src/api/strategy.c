@@ -140,6 +140,20 @@ bool ls_strategy_takes(const char *strategy, const ls_options *options, const ch
     return divides || moments || strcmp(setting, "offload-path") != 0;
 }
 
+/* Where gradients are divided each pass has exchanges, which the next one waits for. */
+static ls_status check_overlap(const ls_strategy *strategy, const ls_options *options,
+                               ls_error *error)
+{
+    static const char *const can[] = {"ddp", "zero1"};
+    if (options->overlap_communication) return LS_OK;
+    for (size_t i = 0; i < sizeof can / sizeof *can; i++)
+        if (strcmp(strategy->name, can[i]) == 0) return LS_OK;
+    return ls_fail(error, LS_USAGE,
+                   "--overlap-communication false needs --strategy ddp or zero1: with --strategy "
+                   "%s there is nothing that could be exchanged after the backward pass instead",
+                   options->strategy);
+}
+
 static ls_status check_blocks(const ls_options *options, ls_error *error)
 {
     if (options->offload_block_size % LS_BLOCK_PAGE == 0) return LS_OK;
@@ -156,6 +170,7 @@ static ls_status check_offload(const ls_strategy *strategy, const ls_options *op
                        "device has all parameters",
                        options->offload_parameters, DIVIDES_PARAMETERS, options->strategy);
     LS_TRY(check_gathers(strategy, options, error));
+    LS_TRY(check_overlap(strategy, options, error));
     LS_TRY(check_disk(strategy, options, run, error));
     return check_blocks(options, error);
 }

@@ -128,6 +128,7 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
         .trainer = {.leaf_size = used->leaf_size,
                     .seed = used->seed,
                     .audit = used->audit_every > 0,
+                    .exchange_last = !used->overlap_communication,
                     .skipped = run->report.skipped_steps,
                     .schedule = {.peak = used->learning_rate,
                                  .warmup_steps = used->warmup_steps,

@@ -86,7 +86,9 @@ void ls_trainer_trace(ls_trainer *trainer, const ls_trainer_tracks *tracks)
 {
     trainer->tracks = tracks ? *tracks : (ls_trainer_tracks){0};
     ls_executor_trace(trainer->executor, trainer->tracks.compute);
-    if (trainer->exchange) ls_exchange_trace(trainer->exchange, trainer->tracks.communication);
+    if (trainer->exchange)
+        ls_exchange_trace(trainer->exchange, trainer->tracks.communication,
+                          trainer->tracks.gathers);
 }
 
 int64_t ls_trainer_elements(const ls_trainer *trainer)
@@ -207,7 +209,8 @@ static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, double *
     double feeding = *border;
     int32_t passes =
         ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size, trainer->options.rank);
-    bool alone = passes == 0 || trainer->audited >= 0; /* the exchanges */
+    bool alone = passes == 0 || trainer->audited >= 0 || /* the exchanges */
+                 trainer->options.exchange_last;
     for (int32_t pass = 0; pass < passes; pass++) {
         int32_t begin, end;
         bool last = pass + 1 == passes && !alone;

@@ -161,7 +161,7 @@ static ls_status put_span(const writer *w, int rank, int thread, const ls_span *
                           ls_error *error)
 {
     static const char *const others[LS_TRACE_THREAD_COUNT] = {"wait", "communication", "copy",
-                                                              "data"};
+                                                              "data", "communication"};
     const ls_op *op = ls_span_op(w->profile, span);
     LS_TRY(ls_text_print(w->text, error, ",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\"",
                          span->name ? span->name : ls_op_name(op->kind),
@@ -262,10 +262,15 @@ static ls_status put_step(writer *w, int64_t index, bool *fits, ls_error *error)
     return LS_OK;
 }
 
+static bool has_spans(const ls_profile *profile, int rank, int thread)
+{
+    return profile->tracks[rank * LS_TRACE_THREAD_COUNT + thread].track->count > 0;
+}
+
 static ls_status put_names(const writer *w, ls_error *error)
 {
-    static const char *const threads[LS_TRACE_THREAD_COUNT] = {"compute", "communication", "copies",
-                                                               "data reading"};
+    static const char *const threads[LS_TRACE_THREAD_COUNT] = {
+        "compute", "communication", "copies", "data reading", "gathers between hosts"};
     const ls_profile_options *options = &w->profile->options;
     for (int rank = 0; rank < options->ranks; rank++) {
         LS_TRY(ls_text_print(w->text, error,
@@ -276,6 +281,7 @@ static ls_status put_names(const writer *w, ls_error *error)
                              options->threads == 1 ? "" : "s", rank, rank));
         for (int thread = 0; thread < LS_TRACE_THREAD_COUNT; thread++) {
             if (thread == LS_TRACE_DATA && rank > 0) continue;
+            if (thread == LS_TRACE_GATHERS && !has_spans(w->profile, rank, thread)) continue;
             LS_TRY(ls_text_print(w->text, error,
                                  ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%d,"
                                  "\"args\":{\"name\":\"%s\"}}",

@@ -365,6 +365,7 @@ static void record_steps(ls_profile *profile, tiny_engine *engine, int64_t steps
     ls_trainer_tracks tracks = {
         ls_trace_track(ls_profile_trace(profile), 0, LS_TRACE_COMPUTE),
         ls_trace_track(ls_profile_trace(profile), 0, LS_TRACE_COMMUNICATION),
+        ls_trace_track(ls_profile_trace(profile), 0, LS_TRACE_GATHERS),
         ls_trace_track(ls_profile_trace(profile), 0, LS_TRACE_COPIES)};
     ls_trainer_trace(engine->trainer, &tracks);
     for (int64_t step = 1; step <= steps; step++) {
