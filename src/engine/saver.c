@@ -26,7 +26,8 @@ struct ls_saver {
     ls_state state;
     ls_snapshot *snapshots; /* [owners.count]; NULL: none */
     ls_queue *queue;        /* with snapshots, or with other processes */
-    float *buffer;          /* [LS_STATE_PIECE] */
+    ls_stream *stream;      /* of a process that is alone */
+    float *buffer;          /* [LS_STATE_PIECE], of one that is not */
     bool lowered;           /* the queue's thread has its priority */
     bool first, alone;      /* of all processes */
     int64_t folder_maker;   /* number of the first process, for the folder's temporary name */
@@ -87,9 +88,11 @@ static ls_status make(ls_saver *saver, ls_error *error)
     LS_TRY(ls_checkpoint_path(&path, saver->options.output, contents->step, error));
     ls_status status = ls_staging_open(&saver->staging, path, error);
     ls_free(path);
-    return status == LS_OK
-               ? open_files(saver, saver->staging.temporary, ls_tensor_file_create, error)
-               : status;
+    if (status == LS_OK)
+        status = open_files(saver, saver->staging.temporary, ls_tensor_file_create, error);
+    for (int which = 0; which < FILES && status == LS_OK && !saver->alone; which++)
+        status = ls_tensor_file_write_header(&saver->files[which], error);
+    return status;
 }
 
 static ls_status join_files(ls_saver *saver, ls_error *error)
@@ -103,18 +106,37 @@ static ls_status join_files(ls_saver *saver, ls_error *error)
     return status;
 }
 
+/* Of one process: the files as wholes. */
+static ls_status write_files(ls_saver *saver, ls_error *error)
+{
+    ls_status status = LS_OK;
+    ls_stream_start(saver->stream);
+    for (int which = 0; which < FILES && status == LS_OK; which++)
+        status = ls_tensor_file_stream(&saver->files[which], &saver->options.owners,
+                                       saver->from_snapshot ? saver->snapshots : NULL,
+                                       saver->stream, &saver->done, error);
+    ls_stream_stop(saver->stream);
+    return status;
+}
+
+/* Of one among several: what its ranks save. */
 static ls_status write_parts(ls_saver *saver, ls_error *error)
 {
     const ls_state_owners *owners = &saver->options.owners;
     if (!saver->first) LS_TRY(join_files(saver, error));
-    for (int which = 0; which < FILES; which++) {
-        ls_tensor_file *file = &saver->files[which];
+    for (int which = 0; which < FILES; which++)
         for (int i = 0; i < owners->count; i++)
-            LS_TRY(ls_tensor_file_write(file, owners->executors[i],
+            LS_TRY(ls_tensor_file_write(&saver->files[which], owners->executors[i],
                                         saver->from_snapshot ? &saver->snapshots[i] : NULL,
                                         saver->buffer, &saver->done, error));
-        LS_TRY(ls_tensor_file_finish(file, error));
-    }
+    return LS_OK;
+}
+
+static ls_status write_tensors(ls_saver *saver, ls_error *error)
+{
+    LS_TRY(saver->alone ? write_files(saver, error) : write_parts(saver, error));
+    for (int which = 0; which < FILES; which++)
+        LS_TRY(ls_tensor_file_finish(&saver->files[which], error));
     return LS_OK;
 }
 
@@ -162,11 +184,21 @@ static ls_status write_manifest(const ls_saver *saver, const char *folder, ls_er
         if (ls_path_exists(path)) there[count++] = names[i];
         ls_free(path);
     }
-    return ls_manifest_write(folder, saver->contents.step, there, count, error);
+    ls_manifest_file known[FILES];
+    for (int which = 0; which < FILES; which++) {
+        const ls_tensor_file *file = &saver->files[which];
+        known[which] = (ls_manifest_file){.name = tensor_files[which],
+                                          .bytes = file->layout.bytes,
+                                          .checksum = file->checksum,
+                                          .tensors = file->names,
+                                          .parts = file->parts,
+                                          .count = file->count};
+    }
+    return ls_manifest_write(folder, saver->contents.step, there, count, known,
+                             saver->alone ? FILES : 0, error);
 }
 
-/* What others wrote is read back here too: a checksum says what is in the file, not what someone
- * meant to write. */
+/* What several have written is read back here for its checksums: no process has seen all of it. */
 static ls_status finish(ls_saver *saver, ls_error *error)
 {
     const ls_checkpoint_contents *contents = &saver->contents;
@@ -185,7 +217,7 @@ static ls_status run_phase(ls_saver *saver, ls_error *error)
     case MAKE:
         return make(saver, error);
     case WRITE:
-        return write_parts(saver, error);
+        return write_tensors(saver, error);
     case FINISH:
         break;
     }
@@ -300,8 +332,12 @@ ls_status ls_saver_new(ls_saver **out, const ls_saver_options *options, ls_error
     LS_TRY(LS_NEW(saver, 1, "saver of checkpoints", error));
     saver->options = *options;
     LS_TRY_GOTO(status, ls_state_list(&saver->state, options->owners.assembly, error), fail);
-    LS_TRY_GOTO(status, LS_NEW(saver->buffer, LS_STATE_PIECE, "numbers on their way", error), fail);
     LS_TRY_GOTO(status, find_folder_maker(saver, error), fail);
+    if (saver->alone)
+        LS_TRY_GOTO(status, ls_stream_new(&saver->stream, error), fail);
+    else
+        LS_TRY_GOTO(status, LS_NEW(saver->buffer, LS_STATE_PIECE, "numbers on their way", error),
+                    fail);
     if (options->background) LS_TRY_GOTO(status, new_snapshots(saver, error), fail);
     if (options->background || !saver->alone)
         LS_TRY_GOTO(status, ls_queue_new(&saver->queue, 1, work_queued, saver, error), fail);
@@ -321,6 +357,7 @@ void ls_saver_free(ls_saver *saver)
     for (int i = 0; saver->snapshots && i < saver->options.owners.count; i++)
         ls_snapshot_deinit(&saver->snapshots[i]);
     ls_free(saver->snapshots);
+    ls_stream_free(saver->stream);
     ls_free(saver->buffer);
     ls_state_deinit(&saver->state);
     ls_free(saver);
