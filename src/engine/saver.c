@@ -1,5 +1,6 @@
 #include "engine/saver.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -16,8 +17,9 @@
 enum { MODEL, OPTIMIZER, FILES };
 static const char *const tensor_files[FILES] = {LS_CHECKPOINT_MODEL, LS_CHECKPOINT_OPTIMIZER};
 
-/* The thread that writes takes what the ranks' threads leave of the cores. */
-enum { WRITER_NICE = 10 };
+/* The thread that writes takes what the ranks' threads leave of the cores. Not SCHED_IDLE: where
+ * they leave nothing for long, a save would never end. */
+enum { WRITER_NICE = 19 };
 
 typedef enum phase { MAKE, WRITE, FINISH } phase;
 
@@ -28,7 +30,6 @@ struct ls_saver {
     ls_queue *queue;        /* with snapshots, or with other processes */
     ls_stream *stream;      /* of a process that is alone */
     float *buffer;          /* [LS_STATE_PIECE], of one that is not */
-    bool lowered;           /* the queue's thread has its priority */
     bool first, alone;      /* of all processes */
     int64_t folder_maker;   /* number of the first process, for the folder's temporary name */
 
@@ -236,13 +237,26 @@ static void work(ls_saver *saver)
     atomic_store(&saver->busy, false);
 }
 
+/* Of this thread and those that it starts. In a batch: that a write has ended wakes it, but never
+ * takes a core from a thread that computes. Only speed depends on it. */
+static void lower_priority(void)
+{
+    static const struct sched_param none = {0};
+    (void)sched_setscheduler(0, SCHED_BATCH, &none);
+    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), WRITER_NICE);
+}
+
+/* The first item is none: the thread makes itself ready. */
 static void work_queued(void *context, const void *item)
 {
     ls_saver *saver = context;
-    (void)item;
-    if (!saver->lowered) (void)setpriority(PRIO_PROCESS, (id_t)gettid(), WRITER_NICE);
-    saver->lowered = true;
-    work(saver);
+    if (item) {
+        work(saver);
+        return;
+    }
+    lower_priority();
+    for (int i = 0; saver->snapshots && i < saver->options.owners.count; i++)
+        ls_snapshot_touch(&saver->snapshots[i]);
 }
 
 /* With other processes on the queue's thread in any case: the caller's goes on agreeing, so that
@@ -340,7 +354,8 @@ ls_status ls_saver_new(ls_saver **out, const ls_saver_options *options, ls_error
                     fail);
     if (options->background) LS_TRY_GOTO(status, new_snapshots(saver, error), fail);
     if (options->background || !saver->alone)
-        LS_TRY_GOTO(status, ls_queue_new(&saver->queue, 1, work_queued, saver, error), fail);
+        LS_TRY_GOTO(status, ls_queue_new(&saver->queue, 2, work_queued, saver, error), fail);
+    if (saver->queue) ls_queue_push(saver->queue, NULL);
     saver->total = own_bytes(saver);
     *out = saver;
     return LS_OK;
