@@ -18,6 +18,8 @@ static ls_status poll_request(wait_site *site, MPI_Request *request, ls_error *e
     mpi_processes *m = site->processes;
     for (;;) {
         int done = 0, code;
+        /* After that MPI may not come back. */
+        if (atomic_load(&m->gone)) LS_TRY(wait_check(site, error));
         MPI_DO(m, code = MPI_Test(request, &done, MPI_STATUS_IGNORE));
         LS_TRY(mpi_status(m, code, "a message", error));
         if (done) return LS_OK;
@@ -28,9 +30,9 @@ static ls_status poll_request(wait_site *site, MPI_Request *request, ls_error *e
 ls_status wait_request(wait_site *site, MPI_Request *request, int awaited, ls_error *error)
 {
     site->awaited = awaited;
-    watch_begin(site->processes, site);
+    watch_begin(site);
     ls_status status = poll_request(site, request, error);
-    watch_end(site->processes);
+    watch_end(site);
     return status;
 }
 
@@ -96,15 +98,14 @@ ls_status mpi_gather(ls_processes *processes, const void *mine, int64_t bytes, v
 
 void look_for_aborts(mpi_processes *m)
 {
-    int here = 0, code;
+    int here = 0, none = 0, code;
+    if (atomic_load(&m->aborting)) return;
     pthread_mutex_lock(&m->mutex);
-    if (!atomic_load(&m->aborted)) {
-        code = MPI_Iprobe(MPI_ANY_SOURCE, TAG_ABORT, m->world, &here, MPI_STATUS_IGNORE);
-        if (code == MPI_SUCCESS && here) {
-            MPI_Recv(&m->abort_received, sizeof m->abort_received, MPI_BYTE, MPI_ANY_SOURCE,
-                     TAG_ABORT, m->world, MPI_STATUS_IGNORE);
-            atomic_store(&m->aborted, 1);
-        }
+    code = MPI_Iprobe(MPI_ANY_SOURCE, TAG_ABORT, m->world, &here, MPI_STATUS_IGNORE);
+    if (code == MPI_SUCCESS && here && atomic_compare_exchange_strong(&m->aborting, &none, 1)) {
+        MPI_Recv(&m->abort_received, sizeof m->abort_received, MPI_BYTE, MPI_ANY_SOURCE, TAG_ABORT,
+                 m->world, MPI_STATUS_IGNORE);
+        atomic_store(&m->aborted, 1);
     }
     pthread_mutex_unlock(&m->mutex);
 }
@@ -132,7 +133,10 @@ void spread_failure(mpi_processes *m, rank_group *group, int rank, const ls_erro
     c->why.status = why ? why->code : LS_INTERNAL;
     if (why) memcpy(c->why.text, why->text, sizeof c->why.text - 1);
     atomic_store(&c->failed, 1);
-    futex_wake(&c->generation);
+    for (int lane = 0; lane < LS_COMM_LANES; lane++)
+        futex_wake(&c->barriers[lane].generation);
     m->abort_sent = c->why;
-    if (m->base.place.hosts > 1) send_aborts(m);
+    if (m->base.place.hosts == 1) return;
+    neighbours_tell(m, &c->why);
+    send_aborts(m);
 }

@@ -129,11 +129,14 @@ ls_status ls_mpi_join(ls_processes **out, const ls_processes_options *options, l
     m->abort_request = MPI_REQUEST_NULL;
     pthread_mutex_init(&m->mutex, NULL);
     pthread_mutex_init(&m->watched_mutex, NULL);
+    pthread_mutex_init(&m->neighbours_mutex, NULL);
+    m->neighbours[0] = m->neighbours[1] = (neighbour){.process = -1, .socket = -1};
     LS_TRY_GOTO(status, start_mpi(m, error), fail);
     LS_TRY_GOTO(status, order_world(m, error), fail);
     LS_TRY_GOTO(status, find_place(m, error), fail);
     LS_TRY_GOTO(status, look_at_neighbours(m, error), fail);
     LS_TRY_GOTO(status, LS_NEW(m->requests, 2 * m->base.place.count, "processes", error), fail);
+    LS_TRY_GOTO(status, neighbours_connect(m, error), fail);
     LS_TRY_GOTO(status, watcher_start(m, error), fail);
     *out = &m->base;
     return LS_OK;
@@ -156,6 +159,7 @@ static void leave(ls_processes *processes)
     mpi_processes *m = (mpi_processes *)processes;
     bool lost = atomic_load(&m->lost) != 0;
     watcher_stop(m);
+    neighbours_leave(m, lost);
     while (m->groups) {
         rank_group *group = m->groups;
         m->groups = group->next;
@@ -177,6 +181,7 @@ static void leave(ls_processes *processes)
     }
     pthread_mutex_destroy(&m->mutex);
     pthread_mutex_destroy(&m->watched_mutex);
+    pthread_mutex_destroy(&m->neighbours_mutex);
     ls_free(m->host_of);
     ls_free(m->host_first);
     ls_free(m->lives);
