@@ -252,8 +252,9 @@ ls_status ls_checkpoints_match(ls_training_run *run, ls_error *error)
 
 /* --- reading it ------------------------------------------------------------------------------ */
 
-/* All moments, one behind the other, are cut into parts that threads read. */
-enum { PART = 1 << 20 };
+/* All moments, one behind the other, are cut into parts that threads read; runs of zeros are found
+ * in pages. */
+enum { PART = 1 << 20, PAGE = 1024 };
 
 typedef struct moments {
     ls_training_run *run;
@@ -276,6 +277,34 @@ static ls_status find_moment(const moments *m, const ls_state_tensor *tensor,
                    *from ? "of another size or dtype" : "missing");
 }
 
+static bool is_zero(const float *elements, int64_t count)
+{
+    uint32_t any = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &elements[i], sizeof bits);
+        any |= bits;
+    }
+    return any == 0;
+}
+
+/* All but pages of zeros: moments begin as zeros, and memory that nobody writes is none that the
+ * run takes. Embeddings of words that never came have such. */
+static ls_status write_moment(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count,
+                              const float *piece, ls_error *error)
+{
+    int64_t begin = 0;
+    for (int64_t at = 0, next; at < count; at = next) {
+        next = count - at < PAGE ? count : at + PAGE;
+        if (!is_zero(piece + at, next - at)) continue;
+        if (begin < at)
+            LS_TRY(ls_ranks_write(ranks, value, first + begin, at - begin, piece + begin, error));
+        begin = next;
+    }
+    if (begin == count) return LS_OK;
+    return ls_ranks_write(ranks, value, first + begin, count - begin, piece + begin, error);
+}
+
 static ls_status load_elements(const moments *m, const ls_state_tensor *tensor, int64_t begin,
                                int64_t end, float *piece, ls_error *error)
 {
@@ -287,7 +316,7 @@ static ls_status load_elements(const moments *m, const ls_state_tensor *tensor, 
         if (!ls_ranks_hold(ranks, tensor->value, first, count)) continue;
         LS_TRY(
             ls_weights_read_float(m->run->checkpoints.optimizer, from, first, count, piece, error));
-        LS_TRY(ls_ranks_write(ranks, tensor->value, first, count, piece, error));
+        LS_TRY(write_moment(ranks, tensor->value, first, count, piece, error));
     }
     return LS_OK;
 }
