@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "api/run_monitor.h"
 #include "engine/checkpoint_folder.h"
 #include "engine/saver.h"
 #include "formats/weights.h"
@@ -39,6 +40,7 @@ typedef struct ls_checkpoints {
     ls_best best;
     int64_t started; /* step of the save that went on last */
     int64_t saved;   /* step of the last good checkpoint of this run, -1: none */
+    ls_saves saves;  /* since this start */
     int64_t failed;  /* saves that failed since then */
     ls_status why;   /* of the last one */
     ls_error failure;
