@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/fail_point.h"
+#include "engine/faults.h"
 
 typedef struct prepared_op {
     ls_device_function function; /* NULL: a collective or a copy */
@@ -407,7 +407,7 @@ static void run_exchange(ls_executor *executor, int32_t index)
 static void run_op(ls_executor *executor, int32_t index)
 {
     prepared_op *prepared = &executor->ops[index];
-    (void)ls_fail_point("op");
+    (void)ls_fault_point(executor, "op");
     if (prepared->function)
         prepared->function(executor->device, &prepared->call);
     else if (ls_op_is_copy(prepared->call.op->kind))

@@ -7,7 +7,7 @@ trap far_host_stop EXIT
 if is_sanitized; then export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"; fi
 has_mpi || { echo "this lockstep was built without MPI" && exit 77; }
 # So many steps that the cable is pulled in the middle of them.
-train+=(--batch-size 16 --epochs 80 --save-every 20 --strategy zero1 --learning-rate 1e-4)
+train+=(--batch-size 16 --epochs 80 --save-every 20 --save-total-limit 99 --strategy zero1 --learning-rate 1e-4)
 expect 0 "${train[@]}" --output alone
 wanted=$(sha)
 

@@ -35,13 +35,13 @@ in_turn map:N:ENOMEM "out of memory" 20 --strategy zero2 --devices 3 --save-ever
 if ! is_sanitized; then
     for kib in 20000 30000 36000 42000 50000 60000 70000 90000 120000 200000 400000; do
         rm -rf run
-        failing update:10:kill "${train[@]}" --output run --save-every 4
+        failing update:10:kill "${train[@]}" --output run --save-every 4 --save-async=false
         status=0
         (ulimit -v $kib && exec "${train[@]}" --output run --resume auto --save-every 4 --strategy zero2 --devices 3) \
             >out.txt 2>err.txt || status=$?
         [[ $status -le 1 || $status -eq 127 ]] || { cat err.txt && fail "$kib KiB: status $status"; }
         if [[ $status -eq 1 ]]; then says err.txt "lockstep: "; fi
-        expect 0 "$LOCKSTEP" verify "$(ls -d run/checkpoint-* | sort -V | tail -n 1)"
+        expect 0 "$LOCKSTEP" verify "$(ls -d run/checkpoint-* | grep -v tmp | sort -V | tail -n 1)"
     done
     [[ $status -eq 0 ]] || { cat err.txt && fail "400 MB are too little"; }
 fi
@@ -97,21 +97,20 @@ for ((count = 3; count < 60; count++)); do
 done
 [[ $count -gt 5 && $status -eq 0 ]] || { cat err.txt && fail "$count descriptors: status $status"; }
 same run "$count descriptors"
-# Many: 100,000 that are open already.
+# Many: 100,000 that are open already, or as many as may be.
+many=100000
+if ! (ulimit -n $((many + 100))) 2>/dev/null; then many=$(($(ulimit -Hn) - 100)); fi
+[[ $many -gt 2000 ]] || fail "the limit on open files is too low to try: $(ulimit -Hn)"
 rm -rf run
-if (ulimit -n 110000) 2>/dev/null; then
-    status=0
-    (ulimit -n 110000 && exec python3 -c 'import os, sys
+status=0
+(ulimit -n $((many + 100)) && exec python3 -c 'import os, sys
 null = os.open("/dev/null", os.O_RDONLY)
-for i in range(100000):
+for i in range(int(sys.argv[1])):
     os.set_inheritable(os.dup(null), True)
-os.execv(sys.argv[1], sys.argv[1:])' "${train[@]}" --output run --save-every 4 --strategy zero3 --devices 2) \
-        >out.txt 2>err.txt </dev/null || status=$?
-    [[ $status -eq 0 ]] || { cat err.txt && fail "many descriptors: status $status"; }
-    same run "100,000 open descriptors"
-else
-    echo "the limit on open files cannot be raised: not tried with many"
-fi
+os.execv(sys.argv[2], sys.argv[2:])' $many "${train[@]}" --output run --save-every 4 --strategy zero3 --devices 2) \
+    >out.txt 2>err.txt </dev/null || status=$?
+[[ $status -eq 0 ]] || { cat err.txt && fail "$many open descriptors: status $status"; }
+same run "$many open descriptors"
 
 # --- clocks and forks ----------------------------------------------------------------------------------------
 if ! is_sanitized; then
@@ -123,7 +122,7 @@ if ! is_sanitized; then
         same run "a clock that jumps"
         jq -s 'map(select(.step_seconds)) | all(.step_seconds >= 0 and .step_seconds < 600)' run/metrics.jsonl | grep -q true ||
             fail "steps took years: $(cat run/metrics.jsonl)"
-        jq '.results.seconds >= 0 and .results.seconds < 600' run/run.json | grep -q true || fail "the run took years"
+        jq '.seconds >= 0 and .seconds < 600' run/run.json | grep -q true || fail "the run took years"
         # Every file of the run is closed where another program begins.
         [[ -s files.txt ]] || fail "no child wrote down its files"
         grep -F "$PWD/" files.txt | grep -vE '/(files|out|err)\.txt$' >given.txt && { cat given.txt && fail "files that other programs get"; }

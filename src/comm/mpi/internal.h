@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "base/threads.h"
 #include "comm/processes_internal.h"
 
 enum {
@@ -15,6 +16,7 @@ enum {
     TAG_GATHER = 1,
     TAG_AGREE,
     TAG_ABORT,
+    TAG_WELL,
     NO_RANK = -1,
 };
 
@@ -85,8 +87,10 @@ struct mpi_processes {
     int window_count;
     rank_group *groups;
     MPI_Request *requests; /* [2 * count] for gathers */
+    ls_cores *cores;       /* [count] of the host's processes, while they join */
     failure abort_sent, abort_received;
-    _Atomic int aborted; /* abort_received is whole */
+    _Atomic int aborted;  /* abort_received is whole */
+    _Atomic int aborting; /* abort_sent is, and on its way */
     MPI_Request abort_request;
     pthread_t watcher;
     bool watching;
@@ -142,6 +146,9 @@ ls_status mpi_status(mpi_processes *m, int code, const char *what, ls_error *err
 /* Wait for a message from or to `awaited`. */
 ls_status wait_request(wait_site *site, MPI_Request *request, int awaited, ls_error *error);
 void drop_request(mpi_processes *m, MPI_Request *request);
+/* Is the host's every process well? They exchange a word each; one that gives up before it gets
+ * here ends the wait: LS_INTERRUPTED. `well` becomes the answer. */
+ls_status mpi_all_well(mpi_processes *m, bool *well, const char *task, ls_error *error);
 ls_status mpi_gather(ls_processes *processes, const void *mine, int64_t bytes, void *all,
                      const char *task, bool last, ls_error *error);
 
@@ -150,6 +157,7 @@ void futex_wake(_Atomic uint32_t *word);
 /* Make everyone stop. */
 void spread_failure(mpi_processes *m, rank_group *group, int rank, const ls_error *why);
 void look_for_aborts(mpi_processes *m);
+void mpi_give_up(ls_processes *processes, const ls_error *why);
 
 ls_status mpi_allocate(ls_processes *processes, int64_t bytes, const char *what, void **out,
                        ls_error *error);
