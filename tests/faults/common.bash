@@ -43,6 +43,7 @@ with() {
         [[ $i -ne $rank ]] || start+=(env "LOCKSTEP_FAIL=$rules")
         start+=("${train[@]}" "$@")
     done
-    failing "" timeout ${with_limit:-300} mpirun --oversubscribe --bind-to none "${start[@]}"
-    [[ $status -ne 124 ]] || { cat err.txt && fail "$rules in rank $rank: no end after ${with_limit:-300} s"; }
+    local begun=$SECONDS
+    failing "" timeout --kill-after=5 ${with_limit:-300} mpirun --oversubscribe --bind-to none "${start[@]}"
+    [[ $status -ne 124 && $status -ne 137 || $SECONDS -lt $((begun + ${with_limit:-300})) ]] || { cat err.txt && fail "$rules in rank $rank: no end after ${with_limit:-300} s"; }
 }

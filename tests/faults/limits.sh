@@ -134,9 +134,11 @@ echo "$refusals refusals"
 [[ $in_namespace ]] || { echo "mounting a small /dev/shm needs root" && exit 0; }
 (mpi_or_skip) >mpi.txt 2>&1 || { tail -n 1 mpi.txt && exit 0; }
 small=0
-for size in 400k 1m 2m 3m 4m 6m 64m; do
+# MPI's own memory there is kept out of it: where that has no room, mpirun does not come back.
+export PMIX_MCA_gds=hash OMPI_MCA_btl=self,tcp
+for size in 64k 256k 512k 1m 64m; do
     rm -rf run
-    failing "" timeout 120 unshare --mount bash -c 'mount -t tmpfs -o size=$0 none /dev/shm && exec "$@"' $size \
+    failing "" timeout --kill-after=5 60 unshare --mount bash -c 'mount -t tmpfs -o size=$0 none /dev/shm && exec "$@"' $size \
         mpirun -np 2 --oversubscribe --bind-to none "${train[@]}" --output run --strategy ddp
     # Neither a signal (SIGBUS is 135) nor silence.
     [[ $status -lt 124 && -s err.txt || $status -eq 0 ]] || { cat err.txt && fail "/dev/shm of $size: status $status"; }
