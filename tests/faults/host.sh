@@ -16,7 +16,7 @@ leave() {
     local wanted_status=$1 job
     shift
     rm -rf run
-    ip link set "$far_host_near" up
+    far_host_back
     "$LOCKSTEP" launch --processes 3 --hosts hosts "$@" -- "${train[@]:1}" --output run --log-ranks all >out.txt 2>err.txt </dev/null &
     job=$!
     for ((i = 0; i < 1200; i++)); do

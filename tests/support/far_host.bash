@@ -3,7 +3,7 @@
 #
 #   far_host_start || { echo "$far_host_reason"; exit 77; }   # writes the host file `hosts`: 1 slot here, 2 there
 #   trap far_host_stop EXIT
-#   ip link set "$far_host_near" down                         # pulls the cable
+#   ip link set "$far_host_near" down; far_host_back          # pulls the cable, and puts it in again
 
 far_host_reason=
 far_host_space=lockstep$$
@@ -44,6 +44,18 @@ AGENT
     export OMPI_MCA_plm_rsh_agent=$PWD/agent OMPI_MCA_oob_tcp_if_include=$far_host_network.0/24 \
         OMPI_MCA_btl_tcp_if_include=$far_host_network.0/24 OMPI_MCA_oob_tcp_keepalive_time=2 \
         OMPI_MCA_oob_tcp_keepalive_intvl=1 OMPI_MCA_oob_tcp_keepalive_probes=2
+}
+
+# The cable is in again: not before both ends reach each other.
+far_host_back() {
+    ip link set "$far_host_near" up
+    ip neigh flush dev "$far_host_near"
+    for ((i = 0; i < 50; i++)); do
+        # Nobody listens: refused at once where there is a way.
+        if timeout 1 ip netns exec "$far_host_space" bash -c "echo >/dev/tcp/$far_host_network.1/9" 2>&1 | grep -q refused; then return 0; fi
+        sleep 0.1
+    done
+    fail "the other host cannot be reached again"
 }
 
 far_host_stop() {
