@@ -48,11 +48,13 @@ AGENT
 
 # The cable is in again: not before both ends reach each other.
 far_host_back() {
+    local answer i
     ip link set "$far_host_near" up
     ip neigh flush dev "$far_host_near"
     for ((i = 0; i < 50; i++)); do
         # Nobody listens: refused at once where there is a way.
-        if timeout 1 ip netns exec "$far_host_space" bash -c "echo >/dev/tcp/$far_host_network.1/9" 2>&1 | grep -q refused; then return 0; fi
+        answer=$(timeout 1 ip netns exec "$far_host_space" bash -c "echo >/dev/tcp/$far_host_network.1/9" 2>&1 || true)
+        if [[ $answer == *refused* ]]; then return 0; fi
         sleep 0.1
     done
     fail "the other host cannot be reached again"
