@@ -68,23 +68,53 @@ cd "$2"
 two_hosts_start || { echo "$two_hosts_reason" >reason; exit 77; }
 trap two_hosts_stop EXIT
 two_hosts_slow 1gbit
+read -ra batches <<<"$4"
+read -ra cases <<<"$5"
 for round in $(seq "$3"); do
-    for bucket in 25MiB 1GiB; do
-        two_hosts_mpirun 1 1 "${@:4}" --bucket-size $bucket --output "$2/$bucket-$round" >log 2>&1 || exit 1
+    for batch in "${batches[@]}"; do
+        for case in "${cases[@]}"; do
+            two_hosts_mpirun 1 1 "${@:6}" --batch-size "$batch" --bucket-size "${case#*-}" \
+                "--overlap-communication=$([[ $case == on-* ]] && echo true || echo false)" \
+                --output "$2/$batch-$case-$round" >log 2>&1 </dev/null || exit 1
+        done
     done
 done
+runs=("${batches[@]/%/-${cases[0]}-1}")
+ip netns exec "$two_hosts_a" python3 "$1/bench/wire.py" listen "$two_hosts_network.1" 5201 "${runs[@]}" >wire 2>log &
+ip netns exec "$two_hosts_b" python3 "$1/bench/wire.py" call "$two_hosts_network.1" 5201 "${runs[@]}" >log 2>&1 || exit 1
+wait $!
 """
+BATCHES = (32, 64, 128)
+CASES = {
+    "off-4MiB": "4 MiB, after the backward pass",
+    "on-4MiB": "4 MiB, beside it",
+    "on-25MiB": "25 MiB (the default), beside it",
+}
+
+
+def overlap_rows(batch, medians, wire):
+    """The least that can be exposed: what the network needs beyond the backward pass, which ends before the last bucket
+    is complete."""
+    without = medians[f"{batch}, off-4MiB"]
+    for case, name in CASES.items():
+        one = medians[f"{batch}, {case}"]
+        exposed = one["exchange_seconds"]
+        least = max(0, wire - without["backward_seconds"]) if case.startswith("on-") else wire
+        row = [batch, name]
+        row += [f"{1e3 * one[part + '_seconds']:.0f}" for part in ("step", "backward")]
+        row += [f"{1e3 * exposed:.0f}", f"**{exposed / without['exchange_seconds']:.2f}x**"]
+        yield row + [f"{1e3 * least:.0f}", f"{one['bytes_sent_per_step'] / 2**20:.1f}"]
 
 
 def section_overlap(context):
-    """Two network namespaces joined at 1 Gbit/s: buckets beside the backward pass, or nearly all after it."""
+    """Two network namespaces joined at 1 Gbit/s: exchanges beside the backward pass, and after it."""
     if not (ROOT / "tests/support/two_hosts.bash").exists():
         raise Left("this tree cannot set up two hosts (tests/support/two_hosts.bash)")
     folder = OUT / "hosts"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     steps = WARM_UP + max(4, context.steps // 3)
-    command = ["bash", "-c", SCRIPT, "overlap", ROOT, folder, context.rounds]
+    command = ["bash", "-c", SCRIPT, "overlap", ROOT, folder, context.rounds, " ".join(map(str, BATCHES)), " ".join(CASES)]
     command += train_command(context, "--strategy", "ddp", "--threads", 1, "--max-steps", steps)
     process = subprocess.Popen([str(part) for part in command])
     try:
@@ -96,19 +126,16 @@ def section_overlap(context):
         raise Left((folder / "reason").read_text(encoding="utf-8").strip())
     if status != 0:
         raise SystemExit((folder / "log").read_text(encoding="utf-8"))
-    runs = iter(range(2 * context.rounds))
+    rounds = {(batch, case): iter(range(1, context.rounds + 1)) for batch in BATCHES for case in CASES}
     contenders = {
-        bucket: lambda bucket=bucket: figures_of(folder / f"{bucket}-{1 + next(runs) // 2}") for bucket in ("25MiB", "1GiB")
+        f"{batch}, {case}": lambda batch=batch, case=case: figures_of(folder / f"{batch}-{case}-{next(rounds[batch, case])}")
+        for batch, case in rounds
     }
     medians = rounds_of(contenders, context.rounds)
-    names = {"25MiB": "buckets of 25 MiB, beside the backward pass", "1GiB": "one bucket but for the first MiB, after it"}
-    without = medians["1GiB"]["exchange_seconds"]
-    rows = []
-    for bucket, one in medians.items():
-        exposed = one["exchange_seconds"]
-        row = (names[bucket], f"{1e3 * one['step_seconds']:.0f}", f"{1e3 * exposed:.0f}", f"**{exposed / without:.2f}x**")
-        rows.append(row + (f"{one['bytes_sent_per_step'] / 2**20:.1f}",))
-    header = ("two hosts at 1 Gbit/s, 1 process x 1 thread each", "ms a step", "exposed communication, ms")
-    table("Overlap", header + ("of that without overlap", "MiB a step"), rows)
+    wire = dict(zip(BATCHES, json.loads((folder / "wire").read_text(encoding="utf-8"))))
+    rows = [row for batch in BATCHES for row in overlap_rows(batch, medians, wire[batch])]
+    header = ("batch", "buckets, exchanged", "ms a step", "backward, ms", "exposed communication, ms")
+    header += ("of that without overlap", "least the network allows, ms", "MiB a step")
+    table("Overlap: two hosts at 1 Gbit/s, 1 process x 1 thread each", header, rows)
     shutil.rmtree(folder)
-    return medians
+    return medians | {f"{batch}, wire": {"seconds": seconds} for batch, seconds in wire.items()}

@@ -60,7 +60,8 @@ typedef struct ls_options {
     /* Devices. */
     /* "single", "ddp", "zero1", "zero2", "zero3"; and +offload, +recompute; or "auto" */
     const char *strategy;
-    int64_t bucket_size;   /* ddp: bytes of gradients that are exchanged together */
+    int64_t bucket_size;        /* ddp: bytes of gradients that are exchanged together */
+    bool overlap_communication; /* ddp, zero1: exchanges begin before the backward pass ends */
     const char *recompute; /* "none", "layer", "attention"; NULL: as the strategy's name says */
     /* What is not on the device: "none", "host", "disk"; NULL: as the strategy's name says. */
     const char *offload_optimizer, *offload_parameters;

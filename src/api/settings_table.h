@@ -122,6 +122,9 @@
     X("bucket-size", bucket_size, BYTES, RUN, 0, "25MiB", 1, 9.2e18, \
       "ddp and zero1: gradients that are exchanged together while the backward pass goes on; zero1 " \
       "and zero2: parameters that are gathered together") \
+    X("overlap-communication", overlap_communication, FLAG, TRAIN, 0, "true", 0, 0, \
+      "ddp and zero1: exchange gradients beside the backward pass; false: after it, to see what that " \
+      "costs; the bits are the same") \
     X("prefetch-bucket-size", prefetch_bucket_size, INTEGER, RUN, 0, "-1", -1, 9.2e18, \
       "zero3: parameters gathered ahead of use, in elements, as many whole units as that holds; -1: " \
       "one unit") \

@@ -5,6 +5,7 @@
 
 #include "base/block_file.h"
 #include "base/status.h"
+#include "lockstep.h"
 
 enum { CHOICES = 3 };
 
@@ -126,6 +127,33 @@ static ls_status check_gathers(const ls_strategy *strategy, const ls_options *op
         DIVIDES_PARAMETERS, options->strategy);
 }
 
+bool ls_strategy_takes(const char *strategy, const ls_options *options, const char *setting)
+{
+    static const char *const of_parts[] = {"prefetch-bucket-size", "persistence-threshold",
+                                           "offload-parameters"};
+    size_t length = strcspn(strategy, "+");
+    bool divides =
+        length == strlen(DIVIDES_PARAMETERS) && strncmp(strategy, DIVIDES_PARAMETERS, length) == 0;
+    for (size_t i = 0; i < sizeof of_parts / sizeof *of_parts; i++)
+        if (strcmp(setting, of_parts[i]) == 0) return divides;
+    bool moments = index_of(options->offload_optimizer, place_names) == LS_PLACE_DISK;
+    return divides || moments || strcmp(setting, "offload-path") != 0;
+}
+
+/* Where gradients are divided each pass has exchanges, which the next one waits for. */
+static ls_status check_overlap(const ls_strategy *strategy, const ls_options *options,
+                               ls_error *error)
+{
+    static const char *const can[] = {"ddp", "zero1"};
+    if (options->overlap_communication) return LS_OK;
+    for (size_t i = 0; i < sizeof can / sizeof *can; i++)
+        if (strcmp(strategy->name, can[i]) == 0) return LS_OK;
+    return ls_fail(error, LS_USAGE,
+                   "--overlap-communication false needs --strategy ddp or zero1: with --strategy "
+                   "%s there is nothing that could be exchanged after the backward pass instead",
+                   options->strategy);
+}
+
 static ls_status check_blocks(const ls_options *options, ls_error *error)
 {
     if (options->offload_block_size % LS_BLOCK_PAGE == 0) return LS_OK;
@@ -142,6 +170,7 @@ static ls_status check_offload(const ls_strategy *strategy, const ls_options *op
                        "device has all parameters",
                        options->offload_parameters, DIVIDES_PARAMETERS, options->strategy);
     LS_TRY(check_gathers(strategy, options, error));
+    LS_TRY(check_overlap(strategy, options, error));
     LS_TRY(check_disk(strategy, options, run, error));
     return check_blocks(options, error);
 }

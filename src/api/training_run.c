@@ -32,36 +32,35 @@ const ls_weights *ls_training_run_weights(const ls_training_run *run)
     return saved ? saved : run->session.folder.weights;
 }
 
-/* The strategy of the run is the one that was chosen from here on. */
-static ls_status choose_strategy(ls_training_run *run, ls_run_memory_options *memory,
+static ls_status describe_memory(ls_training_run *run, ls_run_memory_options *memory,
                                  ls_error *error)
 {
+    *memory = ls_training_memory_options(&run->session, ls_labels_count(run->session.labels),
+                                         run->train, run->validation, run->test);
+    return ls_session_message_bytes(&run->session, &memory->training.message_bytes, error);
+}
+
+/* The strategy of the run is the one that was chosen from here on. All processes choose together.
+ */
+static ls_status choose_strategy(ls_training_run *run, ls_error *error)
+{
     ls_session *session = &run->session;
+    ls_run_memory_options memory;
     if (strcmp(session->strategy.name, "auto") != 0) return LS_OK;
-    if (ls_session_place(session)->count > 1)
-        return ls_fail(error, LS_USAGE,
-                       "--strategy auto chooses for the devices of one process, and %d are "
-                       "started: name a strategy (lockstep plan shows them)",
-                       ls_session_place(session)->count);
     ls_session_stage(session, "measuring this machine to choose a strategy");
-    LS_TRY(ls_auto_choose(&run->choice, session, memory, ls_training_row_tokens(run->train, memory),
-                          error));
+    LS_TRY(describe_memory(run, &memory, error));
+    LS_TRY(ls_auto_choose(&run->choice, session, &memory,
+                          ls_training_row_tokens(run->train, &memory), error));
     for (int i = 0; i < run->choice.count; i++)
         ls_session_message(session, "%s", run->choice.lines[i]);
     session->strategy = run->choice.chosen.strategy;
-    ls_training_use_strategy(&memory->training, session->options, &session->strategy,
-                             session->options->devices);
     return LS_OK;
 }
 
 static ls_status make_programs(ls_training_run *run, ls_error *error)
 {
-    ls_run_memory_options memory =
-        ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
-                                   run->validation, run->test);
-    LS_TRY(ls_training_check_ranks(&run->session, &memory, error));
-    LS_TRY(choose_strategy(run, &memory, error));
-    LS_TRY(ls_session_message_bytes(&run->session, &memory.training.message_bytes, error));
+    ls_run_memory_options memory;
+    LS_TRY(describe_memory(run, &memory, error));
     LS_TRY(ls_run_programs_find(&run->programs, &memory, run->session.device, error));
     if (!ls_run_programs_fit(&run->programs, run->session.device))
         return ls_fitting_refuse(&run->session, &memory, error);
@@ -130,6 +129,7 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
         .trainer = {.leaf_size = used->leaf_size,
                     .seed = used->seed,
                     .audit = used->audit_every > 0,
+                    .exchange_last = !used->overlap_communication,
                     .skipped = run->report.skipped_steps,
                     .schedule = {.peak = used->learning_rate,
                                  .warmup_steps = used->warmup_steps,
@@ -229,7 +229,7 @@ static void scale_learning_rate(ls_training_run *run)
                        (long long)used->base_batch_size, factor, (long long)used->batch_size);
 }
 
-/* What each process does by itself: checks, data, plan. */
+/* What each process does by itself: checks and data. */
 static ls_status prepare(ls_training_run *run, ls_error *error)
 {
     scale_learning_rate(run);
@@ -237,7 +237,9 @@ static ls_status prepare(ls_training_run *run, ls_error *error)
     plan_steps(run);
     run->used.max_length = run->session.max_length;
     LS_TRY(ls_checkpoints_match(run, error));
-    return make_programs(run, error);
+    ls_run_memory_options memory;
+    LS_TRY(describe_memory(run, &memory, error));
+    return ls_training_check_ranks(&run->session, &memory, error);
 }
 
 static ls_status start(ls_training_run *run, ls_error *error)
@@ -288,6 +290,11 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
     if (status == LS_OK) {
         status = prepare(run, error);
         status = ls_session_agree(&run->session, status, "the reading of the data", error);
+    }
+    if (status == LS_OK) status = choose_strategy(run, error);
+    if (status == LS_OK) {
+        status = make_programs(run, error);
+        status = ls_session_agree(&run->session, status, "the plan", error);
     }
     if (status == LS_OK) status = ls_training_run_compare(run, error);
     if (status == LS_OK) {
@@ -355,11 +362,12 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
                                    const char *name, double epoch, ls_error *error)
 {
     const ls_callbacks *callbacks = run->session.callbacks;
-    ls_evaluation evaluation = {.confusion = run->confusion};
-    char stage[64];
+    ls_session_progress progress = {.session = &run->session};
+    ls_evaluation evaluation = {
+        .confusion = run->confusion, .progress = ls_session_show, .progress_context = &progress};
     double start = ls_seconds();
-    snprintf(stage, sizeof stage, "evaluating the %s file", name);
-    ls_session_stage(&run->session, stage);
+    snprintf(progress.what, sizeof progress.what, "evaluating the %s file", name);
+    ls_session_stage(&run->session, progress.what);
     LS_TRY(ls_ranks_evaluate(run->ranks, dataset, run->used.leaf_size, &evaluation, error));
     int32_t classes = ls_labels_count(run->session.labels);
     ls_evaluation_report report = {

@@ -15,8 +15,9 @@
 typedef enum ls_trace_thread {
     LS_TRACE_COMPUTE,
     LS_TRACE_COMMUNICATION,
-    LS_TRACE_COPIES, /* what is written to the device for a pass, done by the compute thread */
-    LS_TRACE_DATA,   /* the thread that reads ahead; one a process, with the first rank */
+    LS_TRACE_COPIES,  /* what is written to the device for a pass, done by the compute thread */
+    LS_TRACE_DATA,    /* the thread that reads ahead; one a process, with the first rank */
+    LS_TRACE_GATHERS, /* of communication, where these have a thread of their own */
     LS_TRACE_THREAD_COUNT
 } ls_trace_thread;
 

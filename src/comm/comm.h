@@ -1,6 +1,7 @@
 /* A group of ranks that move bytes. It adds nothing: sums are the devices' work, in the order that
  * tree.h gives. Calls of the ranks of a group must match, one after the other; a rank makes them
- * from one thread at a time.
+ * from one thread at a time, or two threads, each in a lane of its own: barriers and messages of
+ * the lanes know nothing of each other.
  *
  * Ranks of one host are in reach: they read each other's memory. Ranks of different hosts send each
  * other messages. */
@@ -17,6 +18,9 @@ typedef struct ls_comm ls_comm;
 typedef struct ls_comm_operations {
     const char *name;
     void (*free)(ls_comm *comm);
+    /* The rank's second lane, for calls of a second thread. Freed before the first one, and made as
+     * often as wanted, but used by one thread at a time. An abort is that of both. */
+    ls_status (*second_lane)(ls_comm *comm, ls_comm **out, ls_error *error);
     /* Wait until all ranks in reach are here. LS_INTERRUPTED after an abort, LS_LOST if one of them
      * is gone or too late. */
     ls_status (*barrier)(ls_comm *comm, ls_error *error);
@@ -37,11 +41,12 @@ typedef struct ls_comm_operations {
     void (*abort)(ls_comm *comm, const ls_error *why);
 } ls_comm_operations;
 
-enum { LS_COMM_REQUESTS = 256 };
+enum { LS_COMM_REQUESTS = 256, LS_COMM_LANES = 2 };
 
 struct ls_comm {
     const ls_comm_operations *operations;
     int rank, size;
+    int lane; /* 0 or 1 */
     /* Ranks are numbered host after host: those of host h are host_begin[h] .. host_begin[h + 1] -
      * 1. This rank is on `host`. */
     int host, hosts;

@@ -7,8 +7,9 @@
  * the network once a host and direction, whatever the number of ranks, and every rank drives its
  * own share.
  *
- * Elements travel in chunks, two for each stream: one is filled or added while the other is on its
- * way. */
+ * Elements travel in chunks. Each stream has room for some: those that follow are on their way, or
+ * their place is announced, while one is filled or added. What is sent runs ahead of what is
+ * received by as many, so that neither direction waits for the other one's latency. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -18,101 +19,73 @@
 typedef struct stream {
     int owner, owner_host;
     ls_cursor at, ahead;
-    float *buffers[2];
+    float *buffers; /* [depth][LS_CHUNK_ELEMENTS], like those below */
 } stream;
 
 /* Another host, as this rank sees it as an owner: what its agent there sends. */
 typedef struct other_host {
     int host, agent;
-    float *buffers[2];
+    float *buffers;
     int64_t used; /* elements of the chunk that are through */
 } other_host;
 
 struct ls_between_hosts {
     int stream_count, other_count;
+    int depth; /* chunks of a stream */
     stream *streams;
     other_host *others;
     ls_cursor own, ahead; /* in this rank's own pieces */
     ls_cut cut;           /* of the call that runs */
 };
 
-/* --- who is whose agent ----------------------------------------------------------------------- */
-
-static int host_of(const ls_comm *comm, int rank)
-{
-    int host = 0;
-    while (rank >= comm->host_begin[host + 1])
-        host++;
-    return host;
-}
-
-static int agent_of(const int *host_begin, int host, int owner, int owner_host)
-{
-    int ranks = host_begin[host + 1] - host_begin[host];
-    return host_begin[host] + (owner - host_begin[owner_host]) % ranks;
-}
-
-int ls_between_hosts_agent(const ls_comm *comm, int host, int owner)
-{
-    return agent_of(comm->host_begin, host, owner, host_of(comm, owner));
-}
-
-/* Owners on other hosts that `rank` of `host` is the agent of. */
-static int streams_of(const int *host_begin, int hosts, int host, int rank)
-{
-    int count = 0;
-    for (int other = 0; other < hosts; other++)
-        for (int owner = host_begin[other]; owner < host_begin[other + 1] && other != host; owner++)
-            count += agent_of(host_begin, host, owner, other) == rank;
-    return count;
-}
-
-int64_t ls_collectives_message_bytes(const int *host_begin, int hosts)
-{
-    int most = 0;
-    if (hosts == 1) return 0;
-    for (int host = 0; host < hosts; host++)
-        for (int rank = host_begin[host]; rank < host_begin[host + 1]; rank++) {
-            int streams = streams_of(host_begin, hosts, host, rank);
-            if (streams > most) most = streams;
-        }
-    return (int64_t)(most + hosts - 1) * 2 * LS_CHUNK_BYTES;
-}
-
 /* --- requests ----------------------------------------------------------------------------------
  */
 
-static int stream_request(int index, int64_t chunk)
+static int stream_request(const ls_between_hosts *b, int index, int64_t chunk)
 {
-    return 2 * index + (int)(chunk & 1);
+    return b->depth * index + (int)(chunk % b->depth);
 }
 
 static int other_request(const ls_between_hosts *b, int index, int64_t chunk)
 {
-    return 2 * (b->stream_count + index) + (int)(chunk & 1);
+    return stream_request(b, b->stream_count + index, chunk);
 }
 
 /* Everything that was sent may be overwritten. */
 static ls_status wait_all(const ls_between_hosts *b, ls_comm *comm, ls_error *error)
 {
-    for (int request = 0; request < 2 * (b->stream_count + b->other_count); request++)
+    for (int request = 0; request < b->depth * (b->stream_count + b->other_count); request++)
         LS_TRY(comm->operations->wait(comm, request, error));
     return LS_OK;
 }
 
-static ls_status receive_other(ls_collectives *c, int index, int64_t chunk, ls_error *error)
+static float *chunk_room(const ls_between_hosts *b, float *buffers, int64_t chunk)
 {
-    const ls_between_hosts *b = c->between;
-    const other_host *other = &b->others[index];
-    return c->comm->operations->receive(c->comm, other_request(b, index, chunk), other->agent,
-                                        other->buffers[chunk & 1], LS_CHUNK_BYTES, error);
+    return buffers + chunk % b->depth * LS_CHUNK_ELEMENTS;
 }
 
-static ls_status receive_stream(ls_collectives *c, int index, int64_t chunk, ls_error *error)
+/* Room for what all agents send of this chunk of the rank's own elements, unless there is none. */
+static ls_status receive_sums(ls_collectives *c, int64_t chunk, ls_error *error)
 {
-    const stream *s = &c->between->streams[index];
-    return c->comm->operations->receive(c->comm, stream_request(index, chunk), s->owner,
-                                        s->buffers[chunk & 1], LS_CHUNK_BYTES, error);
+    ls_between_hosts *b = c->between;
+    if (ls_cursor_ended(&b->cut, &b->ahead)) return LS_OK;
+    ls_cursor_skip_chunk(&b->cut, &b->ahead);
+    for (int i = 0; i < b->other_count; i++)
+        LS_TRY(c->comm->operations->receive(c->comm, other_request(b, i, chunk), b->others[i].agent,
+                                            chunk_room(b, b->others[i].buffers, chunk),
+                                            LS_CHUNK_BYTES, error));
+    return LS_OK;
+}
+
+/* The same for what an owner sends. */
+static ls_status receive_elements(ls_collectives *c, int index, int64_t chunk, ls_error *error)
+{
+    ls_between_hosts *b = c->between;
+    stream *s = &b->streams[index];
+    if (ls_cursor_ended(&b->cut, &s->ahead)) return LS_OK;
+    ls_cursor_skip_chunk(&b->cut, &s->ahead);
+    return c->comm->operations->receive(c->comm, stream_request(b, index, chunk), s->owner,
+                                        chunk_room(b, s->buffers, chunk), LS_CHUNK_BYTES, error);
 }
 
 static void begin_call(ls_collectives *c, const ls_step_roots *step, const ls_pieces *pieces)
@@ -165,18 +138,23 @@ static int64_t join_near(ls_collectives *c, const ls_block *what, float *to)
     return used;
 }
 
-static ls_status send_sums(ls_collectives *c, int index, int64_t chunk, ls_error *error)
+static ls_status send_sums(ls_collectives *c, int64_t chunk, ls_error *error)
 {
     ls_between_hosts *b = c->between;
-    stream *s = &b->streams[index];
-    int request = stream_request(index, chunk);
-    int64_t room = LS_CHUNK_ELEMENTS, used = 0;
-    ls_block what;
-    LS_TRY(c->comm->operations->wait(c->comm, request, error));
-    while (ls_cursor_next(&b->cut, &s->at, &room, &what))
-        used += join_near(c, &what, s->buffers[chunk & 1] + used);
-    return c->comm->operations->send(c->comm, request, s->owner, s->buffers[chunk & 1],
-                                     used * (int64_t)sizeof(float), error);
+    for (int i = 0; i < b->stream_count; i++) {
+        stream *s = &b->streams[i];
+        float *to = chunk_room(b, s->buffers, chunk);
+        int request = stream_request(b, i, chunk);
+        int64_t room = LS_CHUNK_ELEMENTS, used = 0;
+        ls_block what;
+        if (ls_cursor_ended(&b->cut, &s->at)) continue;
+        LS_TRY(c->comm->operations->wait(c->comm, request, error));
+        while (ls_cursor_next(&b->cut, &s->at, &room, &what))
+            used += join_near(c, &what, to + used);
+        LS_TRY(c->comm->operations->send(c->comm, request, s->owner, to,
+                                         used * (int64_t)sizeof(float), error));
+    }
+    return LS_OK;
 }
 
 /* One root of the call: of this host as it lies there, of another host the sum that it is in, once.
@@ -193,7 +171,7 @@ static void add_root(ls_collectives *c, ls_sum_list *list, const ls_block *what,
         if (root->rank != c->comm->rank) c->elements += what->elements;
     } else if (joined != *last) {
         other_host *other = &b->others[sum->rank - (sum->rank > own)];
-        ls_sum_list_add(list, sum, other->buffers[chunk & 1] + other->used);
+        ls_sum_list_add(list, sum, chunk_room(b, other->buffers, chunk) + other->used);
         other->used += what->elements;
         c->elements += what->elements;
     }
@@ -224,16 +202,20 @@ static ls_status sum_chunk(ls_collectives *c, int64_t chunk, ls_error *error)
     ls_between_hosts *b = c->between;
     int64_t room = LS_CHUNK_ELEMENTS;
     ls_block what;
-    ls_cursor_skip_chunk(&b->cut, &b->ahead);
-    for (int i = 0; i < b->other_count && !ls_cursor_ended(&b->cut, &b->ahead); i++)
-        LS_TRY(receive_other(c, i, chunk + 1, error));
     for (int i = 0; i < b->other_count; i++) {
         LS_TRY(c->comm->operations->wait(c->comm, other_request(b, i, chunk), error));
         b->others[i].used = 0;
     }
     while (ls_cursor_next(&b->cut, &b->own, &room, &what))
         sum_block(c, &what, chunk);
-    return LS_OK;
+    return receive_sums(c, chunk + b->depth, error);
+}
+
+static bool streams_ended(ls_between_hosts *b)
+{
+    for (int i = 0; i < b->stream_count; i++)
+        if (!ls_cursor_ended(&b->cut, &b->streams[i].at)) return false;
+    return true;
 }
 
 ls_status ls_between_hosts_sum(ls_collectives *c, const ls_step_roots *step,
@@ -241,19 +223,15 @@ ls_status ls_between_hosts_sum(ls_collectives *c, const ls_step_roots *step,
 {
     ls_between_hosts *b = c->between;
     begin_call(c, step, pieces);
-    for (int i = 0; i < b->other_count && !ls_cursor_ended(&b->cut, &b->own); i++)
-        LS_TRY(receive_other(c, i, 0, error));
-    bool more = true;
-    for (int64_t chunk = 0; more; chunk++) {
-        more = false;
-        for (int i = 0; i < b->stream_count; i++) {
-            if (ls_cursor_ended(&b->cut, &b->streams[i].at)) continue;
-            LS_TRY(send_sums(c, i, chunk, error));
-            more = true;
-        }
-        if (ls_cursor_ended(&b->cut, &b->own)) continue;
-        LS_TRY(sum_chunk(c, chunk, error));
-        more = true;
+    for (int64_t chunk = 0; chunk < b->depth; chunk++)
+        LS_TRY(receive_sums(c, chunk, error));
+    for (int64_t chunk = 0; chunk < b->depth; chunk++)
+        LS_TRY(send_sums(c, chunk, error));
+    for (int64_t chunk = 0;; chunk++) {
+        bool own = !ls_cursor_ended(&b->cut, &b->own);
+        if (!own && streams_ended(b)) break;
+        if (own) LS_TRY(sum_chunk(c, chunk, error));
+        LS_TRY(send_sums(c, chunk + b->depth, error));
     }
     return wait_all(b, c->comm, error);
 }
@@ -273,8 +251,9 @@ static ls_status send_elements(ls_collectives *c, int64_t chunk, ls_error *error
 {
     ls_between_hosts *b = c->between;
     int64_t room = LS_CHUNK_ELEMENTS, used = 0;
-    float *to = b->others[0].buffers[chunk & 1];
+    float *to = chunk_room(b, b->others[0].buffers, chunk);
     ls_block what;
+    if (ls_cursor_ended(&b->cut, &b->own)) return LS_OK;
     for (int i = 0; i < b->other_count; i++)
         LS_TRY(c->comm->operations->wait(c->comm, other_request(b, i, chunk), error));
     while (ls_cursor_next(&b->cut, &b->own, &room, &what)) {
@@ -291,12 +270,10 @@ static ls_status take_elements(ls_collectives *c, int index, int64_t chunk, ls_e
 {
     ls_between_hosts *b = c->between;
     stream *s = &b->streams[index];
-    const float *from = s->buffers[chunk & 1];
+    const float *from = chunk_room(b, s->buffers, chunk);
     int64_t room = LS_CHUNK_ELEMENTS;
     ls_block what;
-    ls_cursor_skip_chunk(&b->cut, &s->ahead);
-    if (!ls_cursor_ended(&b->cut, &s->ahead)) LS_TRY(receive_stream(c, index, chunk + 1, error));
-    LS_TRY(c->comm->operations->wait(c->comm, stream_request(index, chunk), error));
+    LS_TRY(c->comm->operations->wait(c->comm, stream_request(b, index, chunk), error));
     while (ls_cursor_next(&b->cut, &s->at, &room, &what)) {
         float *to = ls_collectives_address(c, c->comm->rank, what.piece->to) +
                     what.row * what.piece->row_elements + what.first;
@@ -304,27 +281,24 @@ static ls_status take_elements(ls_collectives *c, int index, int64_t chunk, ls_e
         from += what.elements;
         c->elements += what.elements;
     }
-    return LS_OK;
+    return receive_elements(c, index, chunk + b->depth, error);
 }
 
 ls_status ls_between_hosts_gather(ls_collectives *c, const ls_pieces *pieces, ls_error *error)
 {
     ls_between_hosts *b = c->between;
     begin_call(c, NULL, pieces);
-    for (int i = 0; i < b->stream_count; i++)
-        if (!ls_cursor_ended(&b->cut, &b->streams[i].at)) LS_TRY(receive_stream(c, i, 0, error));
-    bool more = true;
-    for (int64_t chunk = 0; more; chunk++) {
-        more = false;
-        if (!ls_cursor_ended(&b->cut, &b->own)) {
-            LS_TRY(send_elements(c, chunk, error));
-            more = true;
-        }
-        for (int i = 0; i < b->stream_count; i++) {
-            if (ls_cursor_ended(&b->cut, &b->streams[i].at)) continue;
-            LS_TRY(take_elements(c, i, chunk, error));
-            more = true;
-        }
+    for (int64_t chunk = 0; chunk < b->depth; chunk++)
+        for (int i = 0; i < b->stream_count; i++)
+            LS_TRY(receive_elements(c, i, chunk, error));
+    for (int64_t chunk = 0; chunk < b->depth; chunk++)
+        LS_TRY(send_elements(c, chunk, error));
+    for (int64_t chunk = 0;; chunk++) {
+        if (streams_ended(b) && ls_cursor_ended(&b->cut, &b->own)) break;
+        for (int i = 0; i < b->stream_count; i++)
+            if (!ls_cursor_ended(&b->cut, &b->streams[i].at))
+                LS_TRY(take_elements(c, i, chunk, error));
+        LS_TRY(send_elements(c, chunk + b->depth, error));
     }
     return wait_all(b, c->comm, error);
 }
@@ -339,13 +313,14 @@ static void lay_out(ls_between_hosts *b, const ls_comm *comm, float *room)
         b->others[b->other_count++] =
             (other_host){.host = host, .agent = ls_between_hosts_agent(comm, host, comm->rank)};
         for (int owner = comm->host_begin[host]; owner < comm->host_begin[host + 1]; owner++)
-            if (agent_of(comm->host_begin, comm->host, owner, host) == comm->rank)
+            if (ls_between_hosts_agent(comm, comm->host, owner) == comm->rank)
                 b->streams[b->stream_count++] = (stream){.owner = owner, .owner_host = host};
     }
-    for (int i = 0; i < 2 * b->stream_count; i++, room += LS_CHUNK_ELEMENTS)
-        b->streams[i / 2].buffers[i % 2] = room;
-    for (int i = 0; i < 2 * b->other_count; i++, room += LS_CHUNK_ELEMENTS)
-        b->others[i / 2].buffers[i % 2] = room;
+    int64_t elements = b->depth * (int64_t)LS_CHUNK_ELEMENTS;
+    for (int i = 0; i < b->stream_count; i++, room += elements)
+        b->streams[i].buffers = room;
+    for (int i = 0; i < b->other_count; i++, room += elements)
+        b->others[i].buffers = room;
 }
 
 ls_status ls_between_hosts_new(ls_between_hosts **out, const ls_comm *comm, void *room,
@@ -353,20 +328,23 @@ ls_status ls_between_hosts_new(ls_between_hosts **out, const ls_comm *comm, void
 {
     ls_between_hosts *b = NULL;
     ls_status status;
-    int streams = streams_of(comm->host_begin, comm->hosts, comm->host, comm->rank);
-    int others = comm->hosts - 1, most = comm->size * LS_MAX_SLOTS;
-    if (2 * (streams + others) > LS_COMM_REQUESTS)
+    int streams = ls_between_hosts_streams(comm);
+    int others = comm->hosts - 1, depth = ls_between_hosts_depth(comm->hosts);
+    int most = comm->size * LS_MAX_SLOTS;
+    if (depth * (streams + others) > LS_COMM_REQUESTS)
         return ls_fail(error, LS_UNSUPPORTED,
                        "%d hosts are more than Lockstep connects: a rank has %d streams, at most "
                        "%d are built",
-                       comm->hosts, streams + others, LS_COMM_REQUESTS / 2);
+                       comm->hosts, streams + others, LS_COMM_REQUESTS / depth);
     LS_TRY(LS_NEW(b, 1, "exchange between hosts", error));
+    int64_t lane = ls_between_hosts_lane_bytes(comm->host_begin, comm->hosts);
     b->cut.comm = comm;
+    b->depth = depth;
     LS_TRY_GOTO(status, LS_NEW(b->streams, streams + 1, "exchange between hosts", error), fail);
     LS_TRY_GOTO(status, LS_NEW(b->others, others, "exchange between hosts", error), fail);
     LS_TRY_GOTO(status, LS_NEW(b->cut.joined, most, "exchange between hosts", error), fail);
     LS_TRY_GOTO(status, LS_NEW(b->cut.below, most, "exchange between hosts", error), fail);
-    lay_out(b, comm, room);
+    lay_out(b, comm, (float *)((uintptr_t)room + (uintptr_t)(comm->lane * lane)));
     *out = b;
     return LS_OK;
 fail:

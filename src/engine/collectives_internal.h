@@ -1,5 +1,6 @@
 /* What the files of the collectives share: within a host (collectives.c), between hosts
- * (between_hosts.c), and how a stream between hosts is cut into chunks (chunks.c). */
+ * (between_hosts.c), and how a stream between hosts is cut into chunks (chunks.c), who
+ * works for whom (agents.c). */
 #ifndef LS_ENGINE_COLLECTIVES_INTERNAL_H
 #define LS_ENGINE_COLLECTIVES_INTERNAL_H
 
@@ -47,7 +48,9 @@ int64_t ls_step_next_leaf(const ls_step_roots *step, const uint8_t *present);
 
 /* --- chunks.c --------------------------------------------------------------------------------- */
 
-enum { LS_CHUNK_ELEMENTS = 64 << 10, LS_CHUNK_BYTES = LS_CHUNK_ELEMENTS * (int)sizeof(float) };
+/* 60 KiB: Open MPI sends that at once over TCP. From 64 KiB on it asks the receiver first, and the
+ * answer waits in the queue behind all that is on its way: half the network's rate. */
+enum { LS_CHUNK_ELEMENTS = 15 << 10, LS_CHUNK_BYTES = LS_CHUNK_ELEMENTS * (int)sizeof(float) };
 
 /* A call, as its streams are cut by it. */
 typedef struct ls_cut {
@@ -79,15 +82,25 @@ bool ls_cursor_ended(const ls_cut *cut, ls_cursor *at);
 bool ls_cursor_next(const ls_cut *cut, ls_cursor *at, int64_t *room, ls_block *block);
 void ls_cursor_skip_chunk(const ls_cut *cut, ls_cursor *at);
 
-/* --- between_hosts.c -------------------------------------------------------------------------- */
+/* --- agents.c --------------------------------------------------------------------------------- */
 
-/* `room` of ls_collectives_message_bytes. */
-ls_status ls_between_hosts_new(ls_between_hosts **out, const ls_comm *comm, void *room,
-                               ls_error *error) LS_MUST_CHECK;
-void ls_between_hosts_free(ls_between_hosts *between); /* NULL is allowed */
 /* The rank that works on a host for an owner on another one: it adds what its host has, and gets
  * the result. */
 int ls_between_hosts_agent(const ls_comm *comm, int host, int owner);
+/* Owners on other hosts that this rank is the agent of. */
+int ls_between_hosts_streams(const ls_comm *comm);
+/* Chunks that a stream has room for: a rank has sixteen on their way in each direction, shared
+ * among the hosts that it talks to, and at least two with each. */
+int ls_between_hosts_depth(int hosts);
+/* Room for the chunks of one lane. */
+int64_t ls_between_hosts_lane_bytes(const int *host_begin, int hosts);
+
+/* --- between_hosts.c -------------------------------------------------------------------------- */
+
+/* `room` of ls_collectives_message_bytes, the same for both lanes. */
+ls_status ls_between_hosts_new(ls_between_hosts **out, const ls_comm *comm, void *room,
+                               ls_error *error) LS_MUST_CHECK;
+void ls_between_hosts_free(ls_between_hosts *between); /* NULL is allowed */
 ls_status ls_between_hosts_sum(ls_collectives *c, const ls_step_roots *step,
                                const ls_pieces *pieces, ls_error *error) LS_MUST_CHECK;
 /* From each owner to its agents. */

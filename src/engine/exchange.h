@@ -1,6 +1,7 @@
-/* Runs the collectives of a program, one after the other on a thread of their own beside the
- * passes: exchanges sum partial sums over the ranks in the tree's order, gathers spread what each
- * rank owns. pieces.h says who owns what, collectives.h moves and adds. */
+/* Runs the collectives of a program beside the passes, on a thread of their own, one after the
+ * other; with several hosts on two, one for sums and one for gathers. Exchanges sum partial sums
+ * over the ranks in the tree's order, gathers spread what each rank owns. pieces.h says who owns
+ * what, collectives.h moves and adds. */
 #ifndef LS_ENGINE_EXCHANGE_H
 #define LS_ENGINE_EXCHANGE_H
 
@@ -20,8 +21,9 @@ void ls_exchange_free(ls_exchange *exchange); /* NULL is allowed */
  * overwritten. Fails if another rank has. */
 ls_status ls_exchange_finish(ls_exchange *exchange, ls_error *error) LS_MUST_CHECK;
 
-/* Record what the thread does on `track` from now on; NULL stops it. While nothing is enqueued. */
-void ls_exchange_trace(ls_exchange *exchange, ls_track *track);
+/* Record from now on what the thread does, on `sums`, and the one for gathers on `gathers`; NULL
+ * stops it. While nothing is enqueued. */
+void ls_exchange_trace(ls_exchange *exchange, ls_track *sums, ls_track *gathers);
 
 /* Elements that this rank has read from others since it was made. */
 int64_t ls_exchange_elements(const ls_exchange *exchange);

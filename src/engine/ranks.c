@@ -276,6 +276,7 @@ void ls_ranks_trace(ls_ranks *ranks, ls_trace *trace)
     for (int rank = 0; rank < ranks->count; rank++) {
         ls_trainer_tracks tracks = {ls_trace_track(trace, rank, LS_TRACE_COMPUTE),
                                     ls_trace_track(trace, rank, LS_TRACE_COMMUNICATION),
+                                    ls_trace_track(trace, rank, LS_TRACE_GATHERS),
                                     ls_trace_track(trace, rank, LS_TRACE_COPIES)};
         ls_trainer_trace(ranks->trainers[rank], &tracks);
     }

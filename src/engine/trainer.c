@@ -21,6 +21,7 @@ struct ls_trainer {
     ls_audit *audit;    /* NULL: none */
     int audited;        /* rank whose passes are computed again in this step, -1: none */
     int64_t skipped;    /* steps so far that updated nothing */
+    bool has_begun;     /* a step has */
     ls_pass_look *look; /* of a diagnosis that goes on */
 };
 
@@ -85,7 +86,9 @@ void ls_trainer_trace(ls_trainer *trainer, const ls_trainer_tracks *tracks)
 {
     trainer->tracks = tracks ? *tracks : (ls_trainer_tracks){0};
     ls_executor_trace(trainer->executor, trainer->tracks.compute);
-    if (trainer->exchange) ls_exchange_trace(trainer->exchange, trainer->tracks.communication);
+    if (trainer->exchange)
+        ls_exchange_trace(trainer->exchange, trainer->tracks.communication,
+                          trainer->tracks.gathers);
 }
 
 int64_t ls_trainer_elements(const ls_trainer *trainer)
@@ -206,7 +209,8 @@ static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, double *
     double feeding = *border;
     int32_t passes =
         ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size, trainer->options.rank);
-    bool alone = passes == 0 || trainer->audited >= 0; /* the exchanges */
+    bool alone = passes == 0 || trainer->audited >= 0 || /* the exchanges */
+                 trainer->options.exchange_last;
     for (int32_t pass = 0; pass < passes; pass++) {
         int32_t begin, end;
         bool last = pass + 1 == passes && !alone;
@@ -245,6 +249,8 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
     const ls_assembly *assembly = trainer->options.assembly;
     double border = ls_seconds();
     if (trainer->comm) trainer->comm->step = step;
+    if (!trainer->has_begun) LS_TRY(ls_feeder_find_moved(trainer->feeder, error));
+    trainer->has_begun = true;
     LS_TRY(ls_fault_weights(trainer->executor, assembly, "weights", error));
     (void)ls_fault_point(trainer->executor, "step");
     *result = (ls_step_result){.begin = border, .flops = trainer->update_flops};

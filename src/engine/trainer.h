@@ -15,10 +15,11 @@ typedef struct ls_trainer ls_trainer;
 typedef struct ls_trainer_options {
     const ls_assembly *assembly; /* borrowed, like the device */
     ls_device *device;
-    int rank;        /* of those that the assembly was made for */
-    bool poison;     /* see ls_executor_options */
-    bool audit;      /* passes may be computed again: takes the plan's LS_PLAN_AUDIT bytes */
-    int64_t skipped; /* steps before the first one here that updated nothing */
+    int rank;           /* of those that the assembly was made for */
+    bool poison;        /* see ls_executor_options */
+    bool audit;         /* passes may be computed again: takes the plan's LS_PLAN_AUDIT bytes */
+    bool exchange_last; /* exchanges begin after the last pass; not where gradients are divided */
+    int64_t skipped;    /* steps before the first one here that updated nothing */
     int64_t leaf_size;
     uint64_t seed;
     ls_schedule schedule;
@@ -39,7 +40,7 @@ int64_t ls_trainer_elements(const ls_trainer *trainer);
 
 /* Record on these tracks from now on; NULL stops it. */
 typedef struct ls_trainer_tracks {
-    ls_track *compute, *communication, *copies;
+    ls_track *compute, *communication, *gathers, *copies;
 } ls_trainer_tracks;
 void ls_trainer_trace(ls_trainer *trainer, const ls_trainer_tracks *tracks);
 

@@ -89,7 +89,7 @@
     IDLE_FLAG(X, "zero_optimization.allgather_partitions", "true", "slices are gathered by copies") \
     IDLE_COUNT(X, "zero_optimization.allgather_bucket_size", "5e8", "a unit is gathered at a time") \
     IDLE_FLAG(X, "zero_optimization.overlap_comm", "null", \
-              "exchanges run beside the backward pass in any case") \
+              "exchanges run beside the backward pass") \
     IDLE_FLAG(X, "zero_optimization.load_from_fp32_weights", "true", "weights are fp32") \
     IDLE_FLAG(X, "zero_optimization.elastic_checkpoint", "false", "files know no layout") \
     IDLE_COUNT(X, "zero_optimization.sub_group_size", "1e9", "updates go block by block") \

@@ -36,18 +36,22 @@ typedef struct failure {
 
 /* In the host's shared memory, zeroed at first. */
 typedef struct rank_slot {
-    _Alignas(64) _Atomic uint64_t entered; /* barriers that it has come to */
-    _Atomic int64_t step;
-    _Atomic int waits_for; /* rank + 1 of another host whose message it awaits */
+    _Alignas(64) _Atomic int64_t step;
+    _Atomic uint64_t entered[LS_COMM_LANES]; /* barriers that it has come to */
+    _Atomic int waits_for[LS_COMM_LANES];    /* rank + 1 of another host whose message it awaits */
     /* What it shares: */
     void *address;
     int64_t offset; /* in its process's part of window number `window` */
     int32_t window; /* -1: none */
 } rank_slot;
 
-typedef struct control {
-    _Atomic uint32_t generation; /* barriers that are over: the futex */
+typedef struct barrier {
+    _Alignas(64) _Atomic uint32_t generation; /* barriers that are over: the futex */
     _Atomic uint32_t arrived;
+} barrier;
+
+typedef struct control {
+    barrier barriers[LS_COMM_LANES];
     _Atomic int failing; /* who sets it to 1 writes `failure`, then `failed` */
     _Atomic int failed;
     failure why;
@@ -73,6 +77,12 @@ typedef struct process_life {
     uint64_t start; /* of the process, in the kernel's ticks: a number may be given out again */
 } process_life;
 
+/* A process on another host that this one has a connection with. */
+typedef struct neighbour {
+    int process; /* -1: none */
+    int socket;  /* -1: none, or not any more */
+} neighbour;
+
 struct mpi_processes {
     ls_processes base;
     _Atomic int lost;      /* something is gone: nobody can be waited for */
@@ -86,17 +96,22 @@ struct mpi_processes {
     window *windows;       /* newest first */
     int window_count;
     rank_group *groups;
-    MPI_Request *requests; /* [2 * count] for gathers */
-    ls_cores *cores;       /* [count] of the host's processes, while they join */
+    MPI_Request *requests;        /* [2 * count] for gathers */
+    ls_cores *cores;              /* [count] of the host's processes, while they join */
+    int well_sent, well_received; /* of mpi_all_well */
     failure abort_sent, abort_received;
-    _Atomic int aborted;  /* abort_received is whole */
-    _Atomic int aborting; /* abort_sent is, and on its way */
+    _Atomic int aborting; /* who sets it to 1 writes abort_received, then `aborted` */
+    _Atomic int aborted;
+    _Atomic int giving_up;   /* who sets it to 1 writes abort_sent and sends it */
+    neighbour neighbours[2]; /* before and after this one; read by the watcher alone */
+    pthread_mutex_t neighbours_mutex;
+    _Atomic int gone; /* process + 1 whose connection has ended */
     MPI_Request abort_request;
     pthread_t watcher;
     bool watching;
     _Atomic int leaving;
     pthread_mutex_t watched_mutex;
-    const wait_site *watched; /* in MPI now; under its mutex */
+    wait_site *watched; /* in MPI now, the latest first; under its mutex */
 };
 
 /* Something that is waited for, for texts and for the end of patience. */
@@ -104,6 +119,7 @@ struct wait_site {
     mpi_processes *processes;
     const rank_group *group; /* NULL: processes wait, not ranks */
     int rank;                /* who waits: a rank, or without a group a process */
+    int lane;                /* of the group */
     bool processes_wait;     /* for a message of another process: ranks stand for processes */
     int awaited;             /* whose message; NO_RANK: a barrier of the group's host */
     int64_t step;
@@ -112,6 +128,7 @@ struct wait_site {
     double since, checked;
     int polls;
     bool warned;
+    wait_site *next; /* of those that are watched */
 };
 
 /* "a process of this run is gone: rank 0 on a waits for ..." */
@@ -119,10 +136,17 @@ enum { WAIT_TEXT_BYTES = 500 };
 void wait_describe_loss(const wait_site *site, char into[WAIT_TEXT_BYTES]);
 
 /* While a thread is in MPI for this wait the watcher can tell of it. */
-void watch_begin(mpi_processes *m, const wait_site *site);
-void watch_end(mpi_processes *m);
+void watch_begin(wait_site *site);
+void watch_end(const wait_site *site);
 ls_status watcher_start(mpi_processes *m, ls_error *error);
 void watcher_stop(mpi_processes *m);
+
+/* Collective; where there can be no connection a line says so. */
+ls_status neighbours_connect(mpi_processes *m, ls_error *error);
+/* By the watcher's thread: waits that long for something to happen. */
+void neighbours_look(mpi_processes *m, int milliseconds);
+void neighbours_tell(mpi_processes *m, const failure *why); /* any thread */
+void neighbours_leave(mpi_processes *m, bool lost);
 
 wait_site wait_begin(mpi_processes *processes, const rank_group *group, int rank, int64_t step,
                      const char *task);
@@ -141,6 +165,8 @@ process_life process_life_own(void);
         call;                                                                                      \
         pthread_mutex_unlock(&(m)->mutex);                                                         \
     } while (0)
+/* All processes go on, or none: that of this one, or else that another could not. */
+ls_status mpi_together(ls_status mine, ls_error *error);
 ls_status mpi_status(mpi_processes *m, int code, const char *what, ls_error *error);
 
 /* Wait for a message from or to `awaited`. */

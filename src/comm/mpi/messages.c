@@ -18,6 +18,8 @@ static ls_status poll_request(wait_site *site, MPI_Request *request, ls_error *e
     mpi_processes *m = site->processes;
     for (;;) {
         int done = 0, code;
+        /* After that MPI may not come back. */
+        if (atomic_load(&m->gone)) LS_TRY(wait_check(site, error));
         MPI_DO(m, code = MPI_Test(request, &done, MPI_STATUS_IGNORE));
         LS_TRY(mpi_status(m, code, "a message", error));
         if (done) return LS_OK;
@@ -28,9 +30,9 @@ static ls_status poll_request(wait_site *site, MPI_Request *request, ls_error *e
 ls_status wait_request(wait_site *site, MPI_Request *request, int awaited, ls_error *error)
 {
     site->awaited = awaited;
-    watch_begin(site->processes, site);
+    watch_begin(site);
     ls_status status = poll_request(site, request, error);
-    watch_end(site->processes);
+    watch_end(site);
     return status;
 }
 
@@ -75,16 +77,17 @@ static wait_site site_of_process(mpi_processes *m, const char *task)
 ls_status mpi_all_well(mpi_processes *m, bool *well, const char *task, ls_error *error)
 {
     int count = m->base.place.local_count, own = m->base.place.local_index, code = MPI_SUCCESS;
-    int first = m->base.place.index - own, mine = *well, other = 0;
+    int first = m->base.place.index - own;
     wait_site site = site_of_process(m, task);
+    m->well_sent = *well;
     for (int step = 1; step < count; step++) {
         int to = (own + step) % count, from = (own + count - step) % count;
         MPI_Request *requests = m->requests;
         requests[0] = requests[1] = MPI_REQUEST_NULL;
-        MPI_DO(m, code = MPI_Irecv(&other, 1, MPI_INT, first + from, TAG_WELL, m->world,
+        MPI_DO(m, code = MPI_Irecv(&m->well_received, 1, MPI_INT, first + from, TAG_WELL, m->world,
                                    &requests[0]));
         if (code == MPI_SUCCESS)
-            MPI_DO(m, code = MPI_Isend(&mine, 1, MPI_INT, first + to, TAG_WELL, m->world,
+            MPI_DO(m, code = MPI_Isend(&m->well_sent, 1, MPI_INT, first + to, TAG_WELL, m->world,
                                        &requests[1]));
         ls_status status = mpi_status(m, code, "a message", error);
         if (status == LS_OK) status = wait_request(&site, &requests[0], first + from, error);
@@ -92,7 +95,7 @@ ls_status mpi_all_well(mpi_processes *m, bool *well, const char *task, ls_error 
         for (int i = 0; status != LS_OK && i < 2; i++)
             drop_request(m, &requests[i]);
         LS_TRY(status);
-        *well = *well && other;
+        *well = *well && m->well_received;
     }
     return LS_OK;
 }
@@ -121,15 +124,14 @@ ls_status mpi_gather(ls_processes *processes, const void *mine, int64_t bytes, v
 
 void look_for_aborts(mpi_processes *m)
 {
-    int here = 0, code;
+    int here = 0, none = 0, code;
+    if (atomic_load(&m->aborting)) return;
     pthread_mutex_lock(&m->mutex);
-    if (!atomic_load(&m->aborted)) {
-        code = MPI_Iprobe(MPI_ANY_SOURCE, TAG_ABORT, m->world, &here, MPI_STATUS_IGNORE);
-        if (code == MPI_SUCCESS && here) {
-            MPI_Recv(&m->abort_received, sizeof m->abort_received, MPI_BYTE, MPI_ANY_SOURCE,
-                     TAG_ABORT, m->world, MPI_STATUS_IGNORE);
-            atomic_store(&m->aborted, 1);
-        }
+    code = MPI_Iprobe(MPI_ANY_SOURCE, TAG_ABORT, m->world, &here, MPI_STATUS_IGNORE);
+    if (code == MPI_SUCCESS && here && atomic_compare_exchange_strong(&m->aborting, &none, 1)) {
+        MPI_Recv(&m->abort_received, sizeof m->abort_received, MPI_BYTE, MPI_ANY_SOURCE, TAG_ABORT,
+                 m->world, MPI_STATUS_IGNORE);
+        atomic_store(&m->aborted, 1);
     }
     pthread_mutex_unlock(&m->mutex);
 }
@@ -139,8 +141,9 @@ void look_for_aborts(mpi_processes *m)
 static void send_aborts(mpi_processes *m, const failure *why, bool here)
 {
     int none = 0;
-    if (!atomic_compare_exchange_strong(&m->aborting, &none, 1)) return;
+    if (!atomic_compare_exchange_strong(&m->giving_up, &none, 1)) return;
     m->abort_sent = *why;
+    if (m->base.place.hosts > 1) neighbours_tell(m, why);
     pthread_mutex_lock(&m->mutex);
     for (int i = 0; i < m->base.place.count; i++) {
         if (i == m->base.place.index || (!here && m->host_of[i] == m->base.place.host)) continue;
@@ -161,7 +164,8 @@ void spread_failure(mpi_processes *m, rank_group *group, int rank, const ls_erro
     c->why.status = why ? why->code : LS_INTERNAL;
     if (why) memcpy(c->why.text, why->text, sizeof c->why.text - 1);
     atomic_store(&c->failed, 1);
-    futex_wake(&c->generation);
+    for (int lane = 0; lane < LS_COMM_LANES; lane++)
+        futex_wake(&c->barriers[lane].generation);
     if (m->base.place.hosts > 1) send_aborts(m, &c->why, false);
 }
 

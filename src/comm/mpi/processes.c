@@ -48,19 +48,15 @@ static ls_status take_tables(mpi_processes *m, ls_error *error)
     LS_TRY(LS_NEW(m->base.host_names, count, "processes", error));
     LS_TRY(LS_NEW(m->lives, count, "processes", error));
     LS_TRY(LS_NEW(m->cores, count, "processes", error));
-    LS_TRY(LS_NEW(m->requests, 2 * count, "processes", error));
-    return watcher_start(m, error);
+    return LS_NEW(m->requests, 2 * count, "processes", error);
 }
 
-/* What may fail in one process alone, before they rely on one another: all go on or none. */
-static ls_status prepare(mpi_processes *m, ls_error *error)
+ls_status mpi_together(ls_status mine, ls_error *error)
 {
-    ls_status status = take_tables(m, error);
-    int mine = status == LS_OK, all = 0;
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (status == LS_OK && !all)
-        status = ls_fail(error, LS_NO_MEMORY, "another process of this run could not start");
-    return status;
+    int well = mine == LS_OK, all = 0;
+    MPI_Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (mine != LS_OK || all) return mine;
+    return ls_fail(error, LS_NO_MEMORY, "another process of this run could not start");
 }
 
 /* The world's processes sorted by host; a host is named by its lowest process. */
@@ -144,11 +140,15 @@ ls_status ls_mpi_join(ls_processes **out, const ls_processes_options *options, l
     m->abort_request = MPI_REQUEST_NULL;
     pthread_mutex_init(&m->mutex, NULL);
     pthread_mutex_init(&m->watched_mutex, NULL);
+    pthread_mutex_init(&m->neighbours_mutex, NULL);
+    m->neighbours[0] = m->neighbours[1] = (neighbour){.process = -1, .socket = -1};
     LS_TRY_GOTO(status, start_mpi(m, error), fail);
-    LS_TRY_GOTO(status, prepare(m, error), fail);
+    LS_TRY_GOTO(status, mpi_together(take_tables(m, error), error), fail);
     LS_TRY_GOTO(status, order_world(m, error), fail);
     find_place(m);
     look_at_neighbours(m);
+    LS_TRY_GOTO(status, neighbours_connect(m, error), fail);
+    LS_TRY_GOTO(status, mpi_together(watcher_start(m, error), error), fail);
     *out = &m->base;
     return LS_OK;
 fail:
@@ -170,6 +170,7 @@ static void leave(ls_processes *processes)
     mpi_processes *m = (mpi_processes *)processes;
     bool lost = atomic_load(&m->lost) != 0;
     watcher_stop(m);
+    neighbours_leave(m, lost);
     while (m->groups) {
         rank_group *group = m->groups;
         m->groups = group->next;
@@ -191,6 +192,7 @@ static void leave(ls_processes *processes)
     }
     pthread_mutex_destroy(&m->mutex);
     pthread_mutex_destroy(&m->watched_mutex);
+    pthread_mutex_destroy(&m->neighbours_mutex);
     ls_free(m->host_of);
     ls_free(m->host_first);
     ls_free(m->lives);

@@ -29,14 +29,17 @@ static rank_comm *of(ls_comm *comm)
 
 static wait_site site_of(rank_comm *c)
 {
-    return wait_begin(c->group->processes, c->group, c->comm.rank, c->comm.step, c->comm.task);
+    wait_site site =
+        wait_begin(c->group->processes, c->group, c->comm.rank, c->comm.step, c->comm.task);
+    site.lane = c->comm.lane;
+    return site;
 }
 
 /* --- the barrier ------------------------------------------------------------------------------ */
 
 static ls_status wait_for_all(rank_comm *c, uint32_t generation, ls_error *error)
 {
-    control *shared = c->group->control;
+    barrier *shared = &c->group->control->barriers[c->comm.lane];
     for (int poll = 0; poll < SPIN_POLLS; poll++) {
         if (atomic_load(&shared->generation) != generation) return LS_OK;
         _mm_pause();
@@ -53,10 +56,10 @@ static ls_status wait_for_all(rank_comm *c, uint32_t generation, ls_error *error
 static ls_status rank_barrier(ls_comm *comm, ls_error *error)
 {
     rank_comm *c = of(comm);
-    control *shared = c->group->control;
+    barrier *shared = &c->group->control->barriers[comm->lane];
     atomic_store(&c->slot->step, comm->step);
     uint32_t generation = atomic_load(&shared->generation);
-    atomic_fetch_add(&c->slot->entered, 1);
+    atomic_fetch_add(&c->slot->entered[comm->lane], 1);
     if (atomic_fetch_add(&shared->arrived, 1) + 1 == (uint32_t)c->group->local_count) {
         atomic_store(&shared->arrived, 0);
         atomic_fetch_add(&shared->generation, 1);
@@ -67,7 +70,7 @@ static ls_status rank_barrier(ls_comm *comm, ls_error *error)
          * this is where its threads meet. */
         (void)atomic_load(&shared->arrived);
     }
-    if (!atomic_load(&shared->failed)) return LS_OK;
+    if (!atomic_load(&c->group->control->failed)) return LS_OK;
     wait_site site = site_of(c);
     return wait_check(&site, error);
 }
@@ -102,9 +105,10 @@ static ls_status check_size(int64_t count, ls_error *error)
     return ls_fail(error, LS_INTERNAL, "a message of more than 2 GB");
 }
 
-static int tag_of(const rank_group *group, int from, int to)
+static int tag_of(const rank_comm *c, int from, int to)
 {
-    return from % group->devices * MOST_DEVICES + to % group->devices;
+    int devices = c->group->devices;
+    return (c->comm.lane * MOST_DEVICES + from % devices) * MOST_DEVICES + to % devices;
 }
 
 static ls_status rank_send(ls_comm *comm, int request, int to, const void *bytes, int64_t count,
@@ -116,7 +120,7 @@ static ls_status rank_send(ls_comm *comm, int request, int to, const void *bytes
     LS_TRY(check_size(count, error));
     c->peers[request] = to;
     MPI_DO(m, code = MPI_Isend(bytes, (int)count, MPI_BYTE, to / c->group->devices,
-                               tag_of(c->group, comm->rank, to), m->ranks, &c->requests[request]));
+                               tag_of(c, comm->rank, to), m->ranks, &c->requests[request]));
     return mpi_status(m, code, "a message", error);
 }
 
@@ -128,9 +132,8 @@ static ls_status rank_receive(ls_comm *comm, int request, int from, void *bytes,
     int code;
     LS_TRY(check_size(room, error));
     c->peers[request] = from;
-    MPI_DO(m,
-           code = MPI_Irecv(bytes, (int)room, MPI_BYTE, from / c->group->devices,
-                            tag_of(c->group, from, comm->rank), m->ranks, &c->requests[request]));
+    MPI_DO(m, code = MPI_Irecv(bytes, (int)room, MPI_BYTE, from / c->group->devices,
+                               tag_of(c, from, comm->rank), m->ranks, &c->requests[request]));
     return mpi_status(m, code, "a message", error);
 }
 
@@ -147,9 +150,9 @@ static ls_status rank_wait(ls_comm *comm, int request, ls_error *error)
     rank_comm *c = of(comm);
     if (c->requests[request] == MPI_REQUEST_NULL) return LS_OK;
     wait_site site = site_of(c);
-    atomic_store(&c->slot->waits_for, c->peers[request] + 1);
+    atomic_store(&c->slot->waits_for[comm->lane], c->peers[request] + 1);
     ls_status status = wait_request(&site, &c->requests[request], c->peers[request], error);
-    atomic_store(&c->slot->waits_for, 0);
+    atomic_store(&c->slot->waits_for[comm->lane], 0);
     if (status != LS_OK) drop_requests(c); /* their memory need not stay */
     return status;
 }
@@ -158,6 +161,26 @@ static void rank_abort(ls_comm *comm, const ls_error *why)
 {
     rank_comm *c = of(comm);
     spread_failure(c->group->processes, c->group, comm->rank, why);
+}
+
+static void start_requests(rank_comm *c)
+{
+    for (int request = 0; request < LS_COMM_REQUESTS; request++)
+        c->requests[request] = MPI_REQUEST_NULL;
+}
+
+static ls_status rank_second_lane(ls_comm *comm, ls_comm **out, ls_error *error)
+{
+    const rank_comm *first = of(comm);
+    rank_comm *second = NULL;
+    LS_TRY(LS_NEW(second, 1, "rank", error));
+    second->comm = *comm;
+    second->comm.lane = 1;
+    second->group = first->group;
+    second->slot = first->slot;
+    start_requests(second);
+    *out = &second->comm;
+    return LS_OK;
 }
 
 /* --- making them ------------------------------------------------------------------------------ */
@@ -241,8 +264,7 @@ ls_status mpi_comms(ls_processes *processes, ls_comm **comms, int devices, ls_er
                               .host_begin = group->host_begin};
         one->group = group;
         one->slot = &group->control->ranks[one->comm.rank - group->first];
-        for (int request = 0; request < LS_COMM_REQUESTS; request++)
-            one->requests[request] = MPI_REQUEST_NULL;
+        start_requests(one);
         comms[i] = &one->comm;
     }
     return LS_OK;
@@ -257,6 +279,7 @@ fail:
 static const ls_comm_operations operations = {
     .name = "mpi",
     .free = rank_free,
+    .second_lane = rank_second_lane,
     .barrier = rank_barrier,
     .share = rank_share,
     .send = rank_send,

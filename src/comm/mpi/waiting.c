@@ -96,16 +96,17 @@ static int late_rank(const wait_site *site, bool *first_waiter)
 {
     const rank_group *group = site->group;
     const rank_slot *slots = group->control->ranks;
-    uint64_t mine = atomic_load(&slots[site->rank - group->first].entered);
+    uint64_t mine = atomic_load(&slots[site->rank - group->first].entered[site->lane]);
     int late = NO_RANK;
     *first_waiter = false;
     for (int i = group->local_count - 1; i >= 0; i--) {
-        if (atomic_load(&slots[i].entered) < mine)
+        if (atomic_load(&slots[i].entered[site->lane]) < mine)
             late = group->first + i;
         else
             *first_waiter = group->first + i == site->rank;
     }
-    int other = late == NO_RANK ? 0 : atomic_load(&slots[late - group->first].waits_for);
+    int other =
+        late == NO_RANK ? 0 : atomic_load(&slots[late - group->first].waits_for[site->lane]);
     if (other > 0) {
         *first_waiter = false; /* that one says so */
         return other - 1;
@@ -197,6 +198,19 @@ static ls_status check_lives(const wait_site *site, int late, ls_error *error)
     return LS_OK;
 }
 
+/* Its host's other processes see that of themselves. */
+static ls_status check_neighbours(const wait_site *site, int late, ls_error *error)
+{
+    int process = atomic_load(&site->processes->gone) - 1;
+    int rank = process * ranks_a_process(site);
+    char phrase[PHRASE_BYTES];
+    if (process < 0) return LS_OK;
+    describe(site, late == NO_RANK ? rank : late, phrase);
+    ls_fail(error, LS_LOST, "%s %d on %s is gone (its connection has ended): %s", noun(site), rank,
+            host_of_rank(site, rank), phrase);
+    return lose(site, error);
+}
+
 static void tell_late(wait_site *site, int late, double waited)
 {
     const ls_processes_options *options = &site->processes->base.options;
@@ -222,6 +236,7 @@ ls_status wait_check(wait_site *site, ls_error *error)
     int late = site->awaited;
     if (late == NO_RANK && site->group) late = late_rank(site, &tell);
     LS_TRY(check_lives(site, late, error));
+    LS_TRY(check_neighbours(site, late, error));
     if (options->peer_is_gone && options->peer_is_gone(options->context)) {
         char text[WAIT_TEXT_BYTES];
         wait_describe_loss(site, text);

@@ -2,7 +2,6 @@
  * is gone (Open MPI asks mpirun to tell the user, and waits). Then the waiting thread cannot say
  * for what it waits, and mpirun ends the process a second after it has told it. */
 #include <stdbool.h>
-#include <time.h>
 
 #include "base/calls.h"
 #include "comm/mpi/internal.h"
@@ -10,16 +9,24 @@
 /* Looks so often; speaks when what waits has not ended by itself for so many looks. */
 enum { LOOK_MS = 50, PATIENCE_LOOKS = 6 };
 
-void watch_begin(mpi_processes *m, const wait_site *site)
+void watch_begin(wait_site *site)
 {
+    mpi_processes *m = site->processes;
     pthread_mutex_lock(&m->watched_mutex);
+    site->next = m->watched;
     m->watched = site;
     pthread_mutex_unlock(&m->watched_mutex);
 }
 
-void watch_end(mpi_processes *m)
+void watch_end(const wait_site *site)
 {
-    watch_begin(m, NULL);
+    mpi_processes *m = site->processes;
+    pthread_mutex_lock(&m->watched_mutex);
+    wait_site **at = &m->watched;
+    while (*at != site)
+        at = &(*at)->next;
+    *at = site->next;
+    pthread_mutex_unlock(&m->watched_mutex);
 }
 
 static bool speak(mpi_processes *m)
@@ -38,12 +45,12 @@ static void *watch(void *argument)
 {
     mpi_processes *m = argument;
     const ls_processes_options *options = &m->base.options;
-    const struct timespec pause = {0, LOOK_MS * 1000000L};
     int looks = 0;
     while (!atomic_load(&m->leaving)) {
-        nanosleep(&pause, NULL);
-        bool gone = options->peer_is_gone(options->context) && !atomic_load(&m->lost);
-        looks = gone ? looks + 1 : 0;
+        neighbours_look(m, LOOK_MS);
+        bool gone = atomic_load(&m->gone) ||
+                    (options->peer_is_gone && options->peer_is_gone(options->context));
+        looks = gone && !atomic_load(&m->lost) ? looks + 1 : 0;
         if (looks >= PATIENCE_LOOKS && speak(m)) return NULL;
     }
     return NULL;
@@ -51,7 +58,7 @@ static void *watch(void *argument)
 
 ls_status watcher_start(mpi_processes *m, ls_error *error)
 {
-    if (!m->base.options.peer_is_gone) return LS_OK;
+    if (!m->base.options.peer_is_gone && m->base.place.hosts == 1) return LS_OK;
     if (ls_call_thread(&m->watcher, watch, m) != 0)
         return ls_fail(error, LS_NO_MEMORY, "cannot start the thread that watches the processes");
     m->watching = true;

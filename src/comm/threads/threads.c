@@ -24,12 +24,12 @@ typedef struct group {
     _Atomic int users; /* comms that are not freed */
     pthread_mutex_t mutex;
     pthread_cond_t wake;
-    meeting *meetings;       /* [hosts] */
-    _Atomic int failed_rank; /* -1: none */
-    ls_error why;            /* of the failed rank, written before failed_rank */
-    void **addresses;        /* [size] for share */
-    int *host_begin;         /* [hosts + 1] */
-    ls_mailbox *mailbox;     /* with several hosts */
+    meeting *meetings;                    /* [LS_COMM_LANES][hosts] */
+    _Atomic int failed_rank;              /* -1: none */
+    ls_error why;                         /* of the failed rank, written before failed_rank */
+    void **addresses;                     /* [LS_COMM_LANES][size] for share */
+    int *host_begin;                      /* [hosts + 1] */
+    ls_mailbox *mailboxes[LS_COMM_LANES]; /* with several hosts */
 } group;
 
 typedef struct thread_comm {
@@ -74,7 +74,7 @@ static ls_status check_failed(ls_comm *comm, ls_error *error)
 static ls_status threads_barrier(ls_comm *comm, ls_error *error)
 {
     group *g = group_of(comm);
-    meeting *m = &g->meetings[comm->host];
+    meeting *m = &g->meetings[comm->lane * g->hosts + comm->host];
     pthread_mutex_lock(&g->mutex);
     uint64_t generation = atomic_load(&m->generation);
     bool last = ++m->arrived == m->size;
@@ -91,11 +91,12 @@ static ls_status threads_barrier(ls_comm *comm, ls_error *error)
 static ls_status threads_share(ls_comm *comm, void *mine, void **everyone, ls_error *error)
 {
     group *g = group_of(comm);
-    g->addresses[comm->rank] = mine;
+    void **addresses = g->addresses + comm->lane * g->size;
+    addresses[comm->rank] = mine;
     LS_TRY(threads_barrier(comm, error));
     for (int rank = 0; rank < g->size; rank++) {
         bool near = rank >= g->host_begin[comm->host] && rank < g->host_begin[comm->host + 1];
-        everyone[rank] = near ? g->addresses[rank] : NULL;
+        everyone[rank] = near ? addresses[rank] : NULL;
     }
     return threads_barrier(comm, error); /* nobody writes the next address while this one is read */
 }
@@ -108,7 +109,7 @@ static ls_status no_messages(ls_error *error)
 static ls_status threads_send(ls_comm *comm, int request, int to, const void *bytes, int64_t count,
                               ls_error *error)
 {
-    ls_mailbox *mailbox = group_of(comm)->mailbox;
+    ls_mailbox *mailbox = group_of(comm)->mailboxes[comm->lane];
     if (!mailbox) return no_messages(error);
     ls_mailbox_send(mailbox, comm->rank, request, to, bytes, count);
     return LS_OK;
@@ -117,7 +118,7 @@ static ls_status threads_send(ls_comm *comm, int request, int to, const void *by
 static ls_status threads_receive(ls_comm *comm, int request, int from, void *bytes, int64_t room,
                                  ls_error *error)
 {
-    ls_mailbox *mailbox = group_of(comm)->mailbox;
+    ls_mailbox *mailbox = group_of(comm)->mailboxes[comm->lane];
     if (!mailbox) return no_messages(error);
     ls_mailbox_receive(mailbox, comm->rank, request, from, bytes, room);
     return LS_OK;
@@ -125,7 +126,7 @@ static ls_status threads_receive(ls_comm *comm, int request, int from, void *byt
 
 static ls_status threads_wait(ls_comm *comm, int request, ls_error *error)
 {
-    ls_mailbox *mailbox = group_of(comm)->mailbox;
+    ls_mailbox *mailbox = group_of(comm)->mailboxes[comm->lane];
     if (!mailbox) return LS_OK;
     ls_mailbox_wait(mailbox, comm->rank, request);
     return check_failed(comm, error);
@@ -141,14 +142,16 @@ static void threads_abort(ls_comm *comm, const ls_error *why)
     }
     pthread_cond_broadcast(&g->wake);
     pthread_mutex_unlock(&g->mutex);
-    if (g->mailbox) ls_mailbox_close(g->mailbox);
+    for (int lane = 0; lane < LS_COMM_LANES; lane++)
+        if (g->mailboxes[lane]) ls_mailbox_close(g->mailboxes[lane]);
 }
 
 static void free_group(group *g)
 {
     pthread_cond_destroy(&g->wake);
     pthread_mutex_destroy(&g->mutex);
-    ls_mailbox_free(g->mailbox);
+    for (int lane = 0; lane < LS_COMM_LANES; lane++)
+        ls_mailbox_free(g->mailboxes[lane]);
     ls_free(g->meetings);
     ls_free(g->host_begin);
     ls_free(g->addresses);
@@ -168,6 +171,18 @@ static void threads_free(ls_comm *comm)
     leave(g);
 }
 
+static ls_status threads_second_lane(ls_comm *comm, ls_comm **out, ls_error *error)
+{
+    group *g = group_of(comm);
+    thread_comm *second = NULL;
+    LS_TRY(LS_NEW(second, 1, "rank", error));
+    *second = (thread_comm){.comm = *comm, .group = g};
+    second->comm.lane = 1;
+    atomic_fetch_add(&g->users, 1);
+    *out = &second->comm;
+    return LS_OK;
+}
+
 static ls_status new_group(group **out, const int *host_ranks, int hosts, ls_error *error)
 {
     group *g = NULL;
@@ -178,14 +193,16 @@ static ls_status new_group(group **out, const int *host_ranks, int hosts, ls_err
     atomic_store(&g->failed_rank, -1);
     g->hosts = hosts;
     LS_TRY_GOTO(status, LS_NEW(g->host_begin, hosts + 1, "group of ranks", error), fail);
-    LS_TRY_GOTO(status, LS_NEW(g->meetings, hosts, "group of ranks", error), fail);
+    LS_TRY_GOTO(status, LS_NEW(g->meetings, LS_COMM_LANES * hosts, "group of ranks", error), fail);
     for (int host = 0; host < hosts; host++) {
-        g->meetings[host].size = host_ranks[host];
+        g->meetings[host].size = g->meetings[hosts + host].size = host_ranks[host];
         g->size += host_ranks[host];
         g->host_begin[host + 1] = g->size;
     }
-    LS_TRY_GOTO(status, LS_NEW(g->addresses, g->size, "group of ranks", error), fail);
-    if (hosts > 1) LS_TRY_GOTO(status, ls_mailbox_new(&g->mailbox, g->size, error), fail);
+    LS_TRY_GOTO(status, LS_NEW(g->addresses, LS_COMM_LANES * g->size, "group of ranks", error),
+                fail);
+    for (int lane = 0; lane < LS_COMM_LANES && hosts > 1; lane++)
+        LS_TRY_GOTO(status, ls_mailbox_new(&g->mailboxes[lane], g->size, error), fail);
     *out = g;
     return LS_OK;
 fail:
@@ -236,6 +253,7 @@ ls_status ls_comm_threads_new(ls_comm **comms, int size, ls_error *error)
 static const ls_comm_operations operations = {
     .name = "threads",
     .free = threads_free,
+    .second_lane = threads_second_lane,
     .barrier = threads_barrier,
     .share = threads_share,
     .send = threads_send,
