@@ -75,7 +75,8 @@ ls_status ls_checkpoints_finish(struct ls_training_run *run, ls_error *error) LS
 const char *ls_checkpoints_best_name(const struct ls_training_run *run, char name[64]);
 void ls_checkpoints_close(struct ls_training_run *run);
 
-/* trainer.json (api/trainer_record.c). The text is the caller's: ls_free. */
+/* trainer.json (api/trainer_record.c, trainer_position.c). The text is the caller's: ls_free. */
+enum { LS_TRAINER_VERSION = 1 };
 ls_status ls_trainer_record_print(const struct ls_training_run *run, char **text, size_t *length,
                                   ls_error *error) LS_MUST_CHECK;
 ls_status ls_trainer_record_read(const json_t *document, const char *path, ls_position *position,

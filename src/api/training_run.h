@@ -77,6 +77,10 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                                  const ls_dataset *validation,
                                                  const ls_dataset *test);
 
+/* LS_NO_MEMORY if all devices of this host together take more than this process can ever have. */
+ls_status ls_training_check_memory(const ls_session *session, const ls_run_programs *programs,
+                                   ls_error *error) LS_MUST_CHECK;
+
 /* Set what a strategy and a number of ranks say. `strategy` is borrowed. */
 void ls_training_use_strategy(ls_assembly_options *training, const ls_options *options,
                               const ls_strategy *strategy, int64_t ranks);
