@@ -145,6 +145,30 @@ if [[ $hosts == *two* ]]; then
     says err.txt "does not see the output folder of process 0 on host-a"
 fi
 
+# Buckets travel beside the backward pass, or after it, with the same bits; a profile shows it.
+beside() {
+    expect 0 "$@" --output out --strategy ddp --bucket-size 16KiB --profile
+    [[ $(sha256sum <out/model.safetensors) == "$golden  -" ]] || fail "$*: other weights"
+    read -r early every < <(python3 "$SOURCE/tests/cli/overlap.py" out/profile/trace.json)
+    [[ $every -ge 20 ]] || fail "$*: the trace has only $every sums"
+}
+starts=("mpi_one 2")
+if [[ $hosts == *two* ]]; then starts+=("two_hosts_mpirun 1 1"); fi
+for start in "${starts[@]}"; do
+    # shellcheck disable=SC2086
+    beside $start "${train[@]}"
+    [[ $early -gt 0 ]] || fail "$start: no bucket travels beside the backward pass"
+    # shellcheck disable=SC2086
+    beside $start "${train[@]}" --overlap-communication=false
+    [[ $early -eq 0 ]] || fail "$start: $early of $every buckets travel beside the backward pass"
+done
+if [[ $hosts == *two* ]]; then
+    jq -e '[.traceEvents[] | select(.ph == "X" and .name == "gather bucket" and .tid == 4)] | length > 20' out/profile/trace.json >shown.txt ||
+        fail "gathers between hosts have no thread of their own"
+fi
+expect 2 "$LOCKSTEP" train --model "$SOURCE/tests/data/tiny-bert" --train train.tsv --output new --strategy zero2 --overlap-communication=false
+says err.txt "--overlap-communication false needs --strategy ddp or zero1" "zero2"
+
 # Started as one of several by something else than MPI's own mpirun.
 expect 1 env SLURM_STEP_NUM_TASKS=2 "${train[@]}" --output new
 says err.txt "one of 2" "srun --mpi=pmix"
