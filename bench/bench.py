@@ -5,7 +5,7 @@
     bench/bench.py --tables [SECTION...]
 
 Sections: train, inference, gemm, share, price, growth, start, memory, tokenizer; of several devices
-ddp, zero, checkpoint, comm, overlap (all when none is named, or "all").
+ddp, zero, peers, checkpoint, comm, overlap, profile (all when none is named, or "all").
 Contenders take turns, round after round; both sides' figure is real tokens over seconds of the same
 number of steps after a warm-up, and the median over the rounds. Writes build/bench/results.json, by
 section, and prints the tables of docs/performance.md; --tables prints them again from that file.
@@ -25,6 +25,8 @@ import time
 import disks
 import exchanges
 import layouts
+import peers_table
+import profiles
 from harness import BUILD, OUT, ROOT, WARM_UP, Left, markdown, measured, python, rounds_of, run, table, tables
 
 
@@ -285,7 +287,7 @@ def section_tokenizer(context):
 
 SECTIONS = {
     name.removeprefix("section_"): function
-    for place in (globals(), vars(layouts), vars(disks), vars(exchanges))
+    for place in (globals(), vars(layouts), vars(disks), vars(exchanges), vars(peers_table), vars(profiles))
     for name, function in place.items()
     if name.startswith("section_")
 }

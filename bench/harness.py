@@ -126,17 +126,27 @@ class Peer:
             sys.exit(f"{self.name} has ended:\n{self.errors.read()[-4000:]}")
         return line
 
-    def train(self, case, steps, warm_up=WARM_UP):
-        """The first `steps` batches after a warm-up, which is short where the peer has trained before."""
+    def fine_tune(self, case, steps):
+        """`steps` steps of a case that has not trained before, then an evaluation: all that the script says."""
+        print(case, steps, "test", file=self.process.stdin, flush=True)
+        self.warm[case] = 1
+        return json.loads(self.line())
+
+    def steps(self, case, steps, warm_up=WARM_UP):
+        """Seconds and tokens of each of the first `steps` batches after a warm-up, which is short where the peer has
+        trained before, and its peak memory."""
         warm_up = self.warm.setdefault(case, warm_up)
         print(case, warm_up + steps, file=self.process.stdin, flush=True)
         result = json.loads(self.line())
         self.warm[case] = 1
-        seconds, tokens = result["seconds"][warm_up:], result["tokens"][warm_up:]
+        return result["seconds"][warm_up:], result["tokens"][warm_up:], result["peak_kib"]
+
+    def train(self, case, steps):
+        seconds, tokens, peak_kib = self.steps(case, steps)
         return {
             "tokens_per_second": sum(tokens) / sum(seconds),
             "step_seconds": statistics.median(seconds),
-            "peak_kib": result["peak_kib"],
+            "peak_kib": peak_kib,
         }
 
     def close(self):

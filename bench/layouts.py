@@ -70,12 +70,13 @@ def section_zero(context):
     on_disk = {}
 
     def offloaded():
+        # What the same disk takes for the bytes of one update, read and written once: right before and after it.
+        takes = [disk_seconds(OUT, int(on_disk["planned_file_bytes"]), 2)] if on_disk else []
         on_disk.update(lockstep(context, *LAYOUTS[ON_DISK], *TWO, steps=steps))
-        return dict(on_disk)
+        takes.append(disk_seconds(OUT, int(on_disk["planned_file_bytes"]), 2))
+        return dict(on_disk, disk_seconds=min(takes))
 
     contenders[ON_DISK] = offloaded
-    # Right after it: what the same disk takes for the bytes of one update, read and written once.
-    contenders["disk"] = lambda: {"seconds": disk_seconds(OUT, int(on_disk["planned_file_bytes"]), 2)}
     peer = deepspeed(context)
     for stage in (1, 2, 3) if peer else ():
         contenders[f"DeepSpeed {stage}"] = lambda s=stage: peer.train(str(s), steps)
@@ -103,12 +104,12 @@ def print_zero(medians):
     header = ("4 devices", "parameters, gradients, state of one, MiB", "of ddp")
     table("Memory", header, rows)
     disk, again = medians[ON_DISK], medians["ddp, recompute"]
-    needs = medians["disk"]["seconds"]
+    needs = disk["disk_seconds"]
     cost = again["step_seconds"] / ddp["step_seconds"] - 1
     saved = 1 - again["activations_bytes"] / ddp["activations_bytes"]
     rows = [
         ("update with moments and parameters on disk", f"{1e3 * disk['optimizer_seconds']:.0f} ms"),
-        ("the disk alone, for the same bytes in the same blocks, direct", f"{1e3 * needs:.0f} ms"),
+        ("the disk at its best with the same bytes in the same blocks, direct", f"{1e3 * needs:.0f} ms"),
         ("update / disk", f"**{disk['optimizer_seconds'] / needs:.2f}x**"),
         ("recompute: time of a step", f"**{100 * cost:+.0f} %**"),
         ("recompute: bytes of activations", f"**{-100 * saved:+.0f} %**"),

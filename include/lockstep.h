@@ -15,6 +15,7 @@
 #ifndef LOCKSTEP_H
 #define LOCKSTEP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lockstep/options.h"
@@ -80,6 +81,10 @@ LS_API ls_status ls_options_set(ls_options *options, const char *name, const cha
  * are returned as they are. NULL for an unset text. */
 LS_API const char *ls_options_get(const ls_options *options, const char *name, char into[64]);
 
+/* Whether `setting` counts with this strategy ("zero3+offload"), as far as the other options go:
+ * some count only where parameters are divided, and ls_train refuses them with other strategies. */
+LS_API bool ls_strategy_takes(const char *strategy, const ls_options *options, const char *setting);
+
 /* Where each value came from, for run.json: "command line", "default", ... `source` is borrowed. A
  * setting that was never mentioned is "default" if it has its default value, "program" else. */
 typedef struct ls_sources ls_sources;
@@ -97,11 +102,14 @@ LS_API void ls_deepspeed_free(ls_deepspeed *file);
 /* Set in `options` what the file says; `sources` (may be NULL) gets the keys. What `options`
  * already has otherwise than by default stays; where the file says another value for it, LS_USAGE
  * names both, unless the file says "auto". Texts in options and sources are borrowed from `file`.
- */
+ * The world of its batch rule is options->devices on each of the processes that mpirun or srun
+ * started. */
 LS_API ls_status ls_deepspeed_apply(ls_deepspeed *file, ls_options *options, ls_sources *sources,
                                     ls_error *error);
 /* Warnings and notes, one line each, complete after ls_deepspeed_apply; NULL behind the last. */
 LS_API const char *ls_deepspeed_note(const ls_deepspeed *file, size_t index);
+/* Whether this process speaks for those that mpirun or srun started with it; alone: true. */
+LS_API bool ls_is_first_process(void);
 /* Every setting of a run with its value and where it came from, then, with a file, what each of its
  * keys does and the notes: a table for people, or with `json` a JSON object. Free with
  * ls_text_free. */

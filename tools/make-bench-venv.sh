@@ -8,8 +8,7 @@ below=$(tools/make-venv.sh)
 venv=.cache/bench-venv
 stamp=$venv/requirements.txt
 if ! cat tools/peer-requirements.txt tools/bench-requirements.txt | cmp -s - "$stamp"; then
-    rm -rf "$venv"
-    python3 -m venv "$venv" >&2
+    [[ -x $venv/bin/python ]] || python3 -m venv "$venv" >&2
     "$below" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
         >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/below.pth"
     # Nothing is compiled: the optimizer is PyTorch's.

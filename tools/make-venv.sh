@@ -7,9 +7,9 @@ cd "$(dirname "$0")/.."
 venv=.cache/venv
 stamp=$venv/requirements.txt
 if ! cmp -s tools/peer-requirements.txt "$stamp"; then
-    rm -rf "$venv"
+    # What is there already stays: only what is new or of another version is fetched.
     mkdir -p .cache
-    python3 -m venv "$venv" >&2
+    [[ -x $venv/bin/python ]] || python3 -m venv "$venv" >&2
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
         --requirement tools/peer-requirements.txt >&2
     cp tools/peer-requirements.txt "$stamp"

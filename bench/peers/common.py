@@ -1,5 +1,6 @@
 """What the scripts of several processes share: rows, batches, padding, starting the processes, the JSON lines."""
 import argparse
+import collections
 import json
 import os
 import resource
@@ -15,20 +16,16 @@ import torch.multiprocessing as multiprocessing
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, logging
 
 from pytorch_train import batches, read_rows
+from settings import SEED
 
 WARM_UP = 3
-LEARNING_RATE = 5e-5
-WEIGHT_DECAY = 0.01
-WARM_UP_STEPS = 10
-MAX_GRAD_NORM = 1.0
-SEED = 42
 
 
 def parser(description):
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--model", required=True)
     made.add_argument("--train", required=True)
-    made.add_argument("--test", help="give the accuracy on this file after training")
+    made.add_argument("--test", help="evaluate on this file after training")
     made.add_argument("--way", choices=["max", "longest", "grouped"], default="longest")
     made.add_argument("--steps", type=int, default=30)
     made.add_argument("--batch-size", type=int, default=32, help="over all processes together")
@@ -71,18 +68,31 @@ class Data:
             inputs["labels"] = torch.tensor([self.labels[i] for i in own])
             yield inputs, sum(len(self.encoded[i]) for i in group)
 
-    def accuracy(self, model):
-        """On --test, all rows in this process; under ZeRO 3 every process has to run it."""
+    def evaluate(self, model):
+        """Loss, accuracy and macro-F1 on --test, all rows in this process; under ZeRO 3 every process has to run it."""
         texts, labels, _ = read_rows(self.arguments.test)
-        encoded, right = self.encode(texts), 0
+        encoded, loss, pairs = self.encode(texts), 0, []
         order = sorted(range(len(texts)), key=lambda i: len(encoded[i]))
         model.eval()
         with torch.no_grad():
             for start in range(0, len(order), 64):
                 rows = order[start : start + 64]
-                found = model(**self.pad([encoded[i] for i in rows])).logits.argmax(-1).tolist()
-                right += sum(found[k] == labels[i] for k, i in enumerate(rows))
-        return right / len(texts)
+                wanted = torch.tensor([labels[i] for i in rows])
+                logits = model(**self.pad([encoded[i] for i in rows])).logits
+                loss += torch.nn.functional.cross_entropy(logits, wanted, reduction="sum").item()
+                pairs += zip(logits.argmax(-1).tolist(), wanted.tolist())
+        right = sum(found == wanted for found, wanted in pairs)
+        return {"final_loss": loss / len(texts), "accuracy": right / len(texts), "macro_f1": macro_f1(pairs, self.classes)}
+
+
+def macro_f1(pairs, classes):
+    """The mean of 2 x right / (found + wanted) over the classes that are in either."""
+    right, found, wanted = (
+        collections.Counter(keys)
+        for keys in ([a for a, b in pairs if a == b], [a for a, _ in pairs], [b for _, b in pairs])
+    )
+    present = [one for one in range(classes) if found[one] + wanted[one]]
+    return sum(2 * right[one] / (found[one] + wanted[one]) for one in present) / len(present)
 
 
 def load_model(arguments, classes):
@@ -93,7 +103,8 @@ def load_model(arguments, classes):
 
 
 class Work:
-    """What one process trains. A command is "CASE STEPS": so many steps of the first batches with that case."""
+    """What one process trains. A command is "CASE STEPS": so many steps of the first batches with that case;
+    with "test" behind it, an evaluation on --test, too."""
 
     def __init__(self, rank, arguments):
         self.rank, self.arguments = rank, arguments
@@ -120,10 +131,10 @@ class Work:
         return {"seconds": seconds, "tokens": tokens}
 
     def obey(self, command):
-        case, steps = command.split()
+        case, steps, *test = command.split()
         result = self.train(case, int(steps))
-        if self.arguments.test:
-            result["accuracy"] = self.data.accuracy(self.model(case))
+        if test:
+            result.update(self.data.evaluate(self.model(case)))
             self.model(case).train()
         result["peak_kib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return result
@@ -142,9 +153,10 @@ def enter(rank, work, arguments, commands, results):
 
 
 def pairs_of(results, count):
-    """One result of each process; rank 0's, with the most memory that a process had."""
+    """One result of each process; rank 0's, with the most memory that a process had, and that of all."""
     found = dict(results.get() for _ in range(count))
-    return {**found[0], "peak_kib": max(one["peak_kib"] for one in found.values())}
+    peaks = [one["peak_kib"] for one in found.values()]
+    return {**found[0], "peak_kib": max(peaks), "peak_kib_of_all": sum(peaks)}
 
 
 def summary(result):
@@ -183,7 +195,8 @@ def start(work, arguments, cases):
         results.get()
     if arguments.serve:
         print("ready", flush=True)
-    for command in sys.stdin if arguments.serve else [f"{case} {arguments.steps}" for case in cases]:
+    test = " test" if arguments.test else ""
+    for command in sys.stdin if arguments.serve else [f"{case} {arguments.steps}{test}" for case in cases]:
         for queue in commands:
             queue.put(command.strip())
         result = pairs_of(results, arguments.processes)

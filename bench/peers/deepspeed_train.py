@@ -5,27 +5,28 @@ Prints one JSON line a stage; the rest is as in pytorch_ddp.py. Needs the enviro
 import os
 
 import common
+import settings
 
 os.environ.update(DS_ACCELERATOR="cpu")
 
 
 def config(arguments, stage):
-    parameters = {"lr": common.LEARNING_RATE, "weight_decay": common.WEIGHT_DECAY}
+    parameters = {"lr": settings.LEARNING_RATE, "weight_decay": settings.WEIGHT_DECAY}
     if arguments.adam == "torch":
         parameters["torch_adam"] = True
     return {
         "train_batch_size": arguments.batch_size,
         "train_micro_batch_size_per_gpu": arguments.batch_size // arguments.processes,
         "gradient_accumulation_steps": 1,
-        "gradient_clipping": common.MAX_GRAD_NORM,
+        "gradient_clipping": settings.MAX_GRAD_NORM,
         "optimizer": {"type": "AdamW", "params": parameters},
         "scheduler": {
             "type": "WarmupDecayLR",
             "params": {
-                "warmup_max_lr": common.LEARNING_RATE,
-                "warmup_num_steps": common.WARM_UP_STEPS,
+                "warmup_max_lr": settings.LEARNING_RATE,
+                "warmup_num_steps": settings.WARM_UP_STEPS,
                 "warmup_type": "linear",
-                "total_num_steps": max(arguments.steps, common.WARM_UP_STEPS + 1),
+                "total_num_steps": max(arguments.steps, settings.WARM_UP_STEPS + 1),
             },
         },
         "zero_optimization": {

@@ -9,6 +9,7 @@ from torch.nn.parallel import DistributedDataParallel
 from transformers import get_linear_schedule_with_warmup
 
 import common
+import settings
 
 
 class Work(common.Work):
@@ -17,13 +18,13 @@ class Work(common.Work):
         if self.arguments.processes > 1:
             # Gradients live in the buckets that are sent: a copy less in each step.
             model = DistributedDataParallel(model, gradient_as_bucket_view=True)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=common.LEARNING_RATE, weight_decay=common.WEIGHT_DECAY)
-        schedule = get_linear_schedule_with_warmup(optimizer, common.WARM_UP_STEPS, self.arguments.steps)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=settings.LEARNING_RATE, weight_decay=settings.WEIGHT_DECAY)
+        schedule = get_linear_schedule_with_warmup(optimizer, settings.WARM_UP_STEPS, self.arguments.steps)
 
         def step(inputs):
             loss = model(**inputs).loss
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), common.MAX_GRAD_NORM)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), settings.MAX_GRAD_NORM)
             optimizer.step()
             schedule.step()
             optimizer.zero_grad()

@@ -56,16 +56,70 @@ static ls_status measure(ls_machine_rates *rates, const ls_planner *planner, ls_
 {
     const ls_options *options = planner->session->options;
     const ls_model_config *config = planner->base.training.config;
+    int processes = ls_session_place(planner->session)->count;
+    int threads = ls_cpu_device_threads(planner->session->device) * (int)options->devices;
     int64_t tokens = (int64_t)((double)planner->base.training.batch_size * planner->row_tokens);
     ls_machine_peak peak;
-    int threads;
-    LS_TRY(ls_session_threads(options, options->devices, &threads, error));
-    LS_TRY(ls_machine_peak_measure(&peak, threads * (int)options->devices, tokens > 0 ? tokens : 1,
-                                   config->intermediate_size, config->hidden_size, error));
+    tokens = tokens / processes > 0 ? tokens / processes : 1;
+    LS_TRY(ls_machine_peak_measure(&peak, threads, tokens, config->intermediate_size,
+                                   config->hidden_size, error));
     *rates = (ls_machine_rates){.flops_per_second = peak.flops_per_second,
                                 .bytes_per_second = peak.bytes_per_second};
     if (!options->offload_path) return LS_OK;
     return measure_disk(&rates->disk_bytes_per_second, options->offload_path, error);
+}
+
+/* --- several processes ------------------------------------------------------------------------ */
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* They work in step: all together are as fast as the slowest of them, once for each. */
+static ls_status agree_on_rates(ls_machine_rates *rates, const ls_session *session, ls_error *error)
+{
+    int count = ls_session_place(session)->count;
+    ls_machine_rates own = *rates, *all = NULL;
+    if (count == 1) return LS_OK;
+    LS_TRY(LS_NEW(all, count, "rates of all processes", error));
+    ls_status status = ls_processes_gather(session->processes, &own, sizeof own, all,
+                                           "the measuring of the machine", error);
+    for (int i = 0; i < count && status == LS_OK; i++) {
+        own.flops_per_second = least(own.flops_per_second, all[i].flops_per_second);
+        own.bytes_per_second = least(own.bytes_per_second, all[i].bytes_per_second);
+        own.disk_bytes_per_second = least(own.disk_bytes_per_second, all[i].disk_bytes_per_second);
+    }
+    rates->flops_per_second = count * own.flops_per_second;
+    rates->bytes_per_second = count * own.bytes_per_second;
+    rates->disk_bytes_per_second = count * own.disk_bytes_per_second;
+    ls_free(all);
+    return status;
+}
+
+static bool is_worse(const ls_plan_row *row, const ls_plan_row *than)
+{
+    if (!*row->refused != !*than->refused) return *row->refused;
+    if (row->fits != than->fits) return !row->fits;
+    if (row->total != than->total) return row->total > than->total;
+    return ls_plan_row_seconds(row) > ls_plan_row_seconds(than);
+}
+
+/* Hosts may differ in cores, and with them in the scratch of a device. */
+static ls_status agree_on_rows(ls_plan_row *rows, int count, const ls_session *session,
+                               ls_error *error)
+{
+    int processes = ls_session_place(session)->count;
+    int64_t bytes = (int64_t)sizeof *rows * count;
+    ls_plan_row *all = NULL;
+    if (processes == 1) return LS_OK;
+    LS_TRY(LS_NEW(all, (int64_t)processes * count + 1, "plans of all processes", error));
+    ls_status status = ls_processes_gather(session->processes, rows, bytes, all,
+                                           "the choice of a strategy", error);
+    for (int i = 0; i < processes * count && status == LS_OK; i++)
+        if (is_worse(&all[i], &rows[i % count])) rows[i % count] = all[i];
+    ls_free(all);
+    return status;
 }
 
 /* --- the choice ------------------------------------------------------------------------------- */
@@ -119,15 +173,26 @@ static ls_status conclude(ls_auto_choice *choice, const ls_plan_row *best, ls_te
 static ls_status look_at(ls_auto_choice *choice, ls_planner *planner,
                          const ls_candidate *candidates, int count, ls_text *why, ls_error *error)
 {
-    for (int i = 0; i < count; i++) {
-        LS_TRY(ls_planner_row(planner, &choice->rows[i], &candidates[i], error));
-        LS_TRY(print_why(&choice->lines[i], &choice->rows[i], why, error));
-        choice->count++;
-    }
+    const ls_session *session = planner->session;
+    ls_status status = LS_OK;
+    for (int i = 0; i < count && status == LS_OK; i++)
+        status = ls_planner_row(planner, &choice->rows[i], &candidates[i], error);
+    LS_TRY(ls_session_agree(session, status, "the plans of the strategies", error));
+    LS_TRY(agree_on_rows(choice->rows, count, session, error));
+    for (; choice->count < count; choice->count++)
+        LS_TRY(print_why(&choice->lines[choice->count], &choice->rows[choice->count], why, error));
     const ls_plan_row *best = best_of(choice->rows, count);
     if (best) return conclude(choice, best, why, error);
     return ls_fail(error, LS_USAGE, "--strategy auto: %s",
                    count ? choice->rows[0].refused : "no strategy goes with the other settings");
+}
+
+static ls_status prepare(ls_auto_choice *choice, const ls_planner *planner, int count,
+                         ls_error *error)
+{
+    LS_TRY(LS_NEW(choice->rows, count + 1, "strategies", error));
+    LS_TRY(LS_NEW(choice->lines, count + 1, "strategies", error));
+    return measure(&choice->rates, planner, error);
 }
 
 ls_status ls_auto_choose(ls_auto_choice *choice, const ls_session *session,
@@ -138,15 +203,16 @@ ls_status ls_auto_choose(ls_auto_choice *choice, const ls_session *session,
     ls_planner planner;
     ls_text why = {0};
     ls_status status;
-    int count = ls_candidates_list(candidates, options, (int)options->devices,
+    int count = ls_candidates_list(candidates, options, ls_session_ranks(session),
                                    options->offload_path != NULL);
     *choice = (ls_auto_choice){0};
     ls_planner_init(&planner, session, base);
     planner.row_tokens = row_tokens;
     planner.rates = &choice->rates;
-    LS_TRY_GOTO(status, LS_NEW(choice->rows, count + 1, "strategies", error), done);
-    LS_TRY_GOTO(status, LS_NEW(choice->lines, count + 1, "strategies", error), done);
-    LS_TRY_GOTO(status, measure(&choice->rates, &planner, error), done);
+    status = ls_session_agree(session, prepare(choice, &planner, count, error),
+                              "the measuring of the machine", error);
+    if (status != LS_OK) goto done;
+    LS_TRY_GOTO(status, agree_on_rates(&choice->rates, session, error), done);
     status = look_at(choice, &planner, candidates, count, &why, error);
 done:
     ls_text_deinit(&why);

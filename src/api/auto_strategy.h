@@ -14,9 +14,12 @@ typedef struct ls_auto_choice {
 } ls_auto_choice;
 
 /* Measure the machine (a second or two; the folder of --offload-path too), look at what the
- * settings leave open on their number of devices, and choose: the least seconds a step of those
+ * settings leave open on the run's number of devices, and choose: the least seconds a step of those
  * that fit; within one percent the simpler one, which stands first. Where nothing fits the smallest
- * is chosen, so that the run is refused with its figures. */
+ * is chosen, so that the run is refused with its figures.
+ *
+ * Several processes measure at once and make the same choice: the rates are those of the slowest,
+ * times their number, and of each row the worst that any of them has. A collective call. */
 ls_status ls_auto_choose(ls_auto_choice *choice, const ls_session *session,
                          const ls_run_memory_options *base, double row_tokens,
                          ls_error *error) LS_MUST_CHECK;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/files.h"
 #include "base/numbers.h"
+#include "comm/processes.h"
 #include "formats/model_config.h"
 
 /* --- the object ------------------------------------------------------------------------------ */
@@ -321,6 +322,11 @@ static ls_status note_idle(ls_deepspeed *file, ls_error *error)
     return status;
 }
 
+bool ls_is_first_process(void)
+{
+    return ls_processes_as_started().index == 0;
+}
+
 /* --- all of it ------------------------------------------------------------------------------- */
 
 /* Hidden size of options->model, when that can be read: the run itself says what is wrong with it.
@@ -360,11 +366,15 @@ ls_status ls_deepspeed_apply(ls_deepspeed *file, ls_options *options, ls_sources
                              ls_error *error)
 {
     ls_options merged = *options;
-    ls_deepspeed_merge merge = {
-        .file = file, .options = &merged, .sources = sources, .devices = options->devices};
+    int64_t processes = ls_processes_as_started().count;
+    ls_deepspeed_merge merge = {.file = file,
+                                .options = &merged,
+                                .sources = sources,
+                                .devices = processes * options->devices,
+                                .processes = processes};
     file->note_count = 0;
     if (merge.devices < 1)
-        return ls_fail(error, LS_USAGE, "--devices: %" PRId64 " devices", merge.devices);
+        return ls_fail(error, LS_USAGE, "--devices: %" PRId64 " devices", options->devices);
     ls_status status = merge_all(&merge, error);
     if (status == LS_OK) *options = merged;
     ls_text_deinit(&merge.contradictions);

@@ -20,7 +20,8 @@ typedef struct ls_deepspeed_merge {
     ls_options *options;
     ls_sources *sources; /* or NULL */
     ls_text contradictions;
-    int64_t devices;     /* of the whole run */
+    int64_t devices; /* of the whole run: processes x options->devices */
+    int64_t processes;
     int64_t hidden_size; /* of the model, for "auto"; 0: not known */
 } ls_deepspeed_merge;
 

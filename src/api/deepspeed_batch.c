@@ -86,6 +86,7 @@ static ls_status fail_triangle(const ls_deepspeed_merge *merge, const triangle *
 {
     char batch[32], micro[32], passes[32], by[100] = "",
                                            nearest[MOST_TRIPLES * (TRIPLE_BYTES + 2)] = "";
+    char world[64] = "";
     triples list = {0};
     suggest_all(&list, t);
     for (int i = 0; i < list.count; i++) {
@@ -96,11 +97,15 @@ static ls_status fail_triangle(const ls_deepspeed_merge *merge, const triangle *
         snprintf(by, sizeof by, " (%s%s%s given)", t->batch_given ? "--batch-size" : "",
                  t->batch_given && t->micro_given ? " and " : "",
                  t->micro_given ? "--samples-per-pass" : "");
-    return ls_fail(error, LS_USAGE,
-                   "%s: train_batch_size %s is not train_micro_batch_size_per_gpu %s x "
-                   "gradient_accumulation_steps %s x %" PRId64 " device%s%s; nearest that fit: %s",
-                   merge->file->config.name, shown(batch, t->batch), shown(micro, t->micro),
-                   shown(passes, t->passes), t->devices, t->devices == 1 ? "" : "s", by, nearest);
+    if (merge->processes > 1)
+        snprintf(world, sizeof world, " (%" PRId64 " processes of --devices %" PRId64 ")",
+                 merge->processes, merge->options->devices);
+    return ls_fail(
+        error, LS_USAGE,
+        "%s: train_batch_size %s is not train_micro_batch_size_per_gpu %s x "
+        "gradient_accumulation_steps %s x %" PRId64 " device%s%s%s; nearest that fit: %s",
+        merge->file->config.name, shown(batch, t->batch), shown(micro, t->micro),
+        shown(passes, t->passes), t->devices, t->devices == 1 ? "" : "s", world, by, nearest);
 }
 
 /* --- what follows ---------------------------------------------------------------------------- */

@@ -72,7 +72,10 @@ static ls_status run_file(ls_session *session, ls_inference *inference, const ls
 {
     const ls_options *options = session->options;
     ls_writer writer;
-    ls_evaluation evaluation = {0};
+    ls_session_progress progress = {.session = session};
+    /* Predictions show themselves. */
+    ls_evaluation evaluation = {.progress = evaluate ? ls_session_show : NULL,
+                                .progress_context = &progress};
     prediction_sink sink = {.callbacks = session->callbacks, .inference = inference};
     int64_t classes = inference->classes;
     LS_TRY(LS_NEW(evaluation.confusion, classes * classes, "confusion counts", error));
@@ -81,6 +84,7 @@ static ls_status run_file(ls_session *session, ls_inference *inference, const ls
         status = ls_writer_open(&writer, options->predictions, error);
         if (status == LS_OK) sink.writer = &writer;
     }
+    snprintf(progress.what, sizeof progress.what, "evaluating %s", options->data);
     double start = ls_seconds();
     if (status == LS_OK)
         status = ls_evaluator_dataset(&(ls_evaluators){.each = &inference->evaluator, .count = 1},

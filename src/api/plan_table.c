@@ -146,6 +146,9 @@ static ls_status print_devices(table *t, int devices, ls_error *error)
 static ls_status print_rows(table *t, ls_error *error)
 {
     int *counts = NULL, count = 0;
+    /* Without a list: as many as are started. */
+    if (!t->session.options->device_list)
+        return print_devices(t, ls_session_ranks(&t->session), error);
     LS_TRY(ls_device_counts(&counts, &count, t->session.options, error));
     ls_status status = LS_OK;
     for (int i = 0; i < count && status == LS_OK; i++)
@@ -198,12 +201,18 @@ static ls_status choose(table *t, ls_error *error)
     return LS_OK;
 }
 
-static ls_status describe(table *t, ls_error *error)
+static ls_status open_data(table *t, ls_error *error)
 {
     ls_run_memory_options memory;
     LS_TRY(ls_plan_data_open(&t->data, &t->session, &memory, error));
+    LS_TRY(ls_session_message_bytes(&t->session, &memory.training.message_bytes, error));
     ls_planner_init(&t->planner, &t->session, &memory);
     t->planner.row_tokens = ls_training_row_tokens(t->data.train, &memory);
+    return LS_OK;
+}
+
+static ls_status describe(table *t, ls_error *error)
+{
     LS_TRY(choose(t, error));
     if (t->json) return print_json(t, error);
     LS_TRY(print_table(t, error));
@@ -220,6 +229,8 @@ ls_status ls_plan_table_text(const ls_options *options, bool every_strategy, boo
     *text = NULL;
     ls_status status =
         ls_session_open(&t.session, options, NULL, LS_COMMAND_PLAN, LS_TRAINING_LENGTH, error);
+    if (status == LS_OK) status = open_data(&t, error);
+    status = ls_session_agree(&t.session, status, "the reading of the data", error);
     if (status == LS_OK) status = describe(&t, error);
     status = ls_session_agree(&t.session, status, "the plan", error);
     bool first = ls_session_is_first(&t.session);

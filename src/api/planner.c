@@ -18,12 +18,14 @@ void ls_planner_deinit(ls_planner *planner)
     planner->device = NULL;
 }
 
-/* A device as a run on so many of them would have. */
+/* A device as a run on so many of them would have, on the hosts and processes that there are. */
 static ls_status find_device(ls_planner *planner, int devices, ls_error *error)
 {
     const ls_options *options = planner->session->options;
-    int threads;
-    LS_TRY(ls_session_threads(options, devices, &threads, error));
+    const ls_processes_place *here = ls_session_place(planner->session);
+    int cores_of_own = here->shares_cores ? here->hosts : here->count, threads;
+    LS_TRY(
+        ls_session_threads(options, (devices + cores_of_own - 1) / cores_of_own, &threads, error));
     if (planner->device && planner->threads == threads) return LS_OK;
     ls_planner_deinit(planner);
     planner->threads = threads;
@@ -56,7 +58,6 @@ ls_status ls_planner_row(ls_planner *planner, ls_plan_row *row, const ls_candida
     *row = (ls_plan_row){.candidate = *candidate};
     ls_training_use_strategy(&memory.training, planner->session->options, &row->candidate.strategy,
                              candidate->devices);
-    memory.training.tree_sizes = &planner->tree_sizes;
     LS_TRY(find_device(planner, candidate->devices, error));
     ls_status status =
         ls_strategy_check_devices(&candidate->strategy, candidate->devices, &refusal);

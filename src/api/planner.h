@@ -24,7 +24,6 @@ typedef struct ls_planner {
     const ls_machine_rates *rates; /* NULL: no seconds */
     ls_device *device;             /* asked for its scratch; of `threads` threads */
     int threads;
-    ls_tree_sizes_memo tree_sizes;
 } ls_planner;
 
 /* `base` of ls_training_memory_options; everything is borrowed. */

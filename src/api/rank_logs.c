@@ -39,7 +39,8 @@ ls_status ls_rank_logs_step(ls_training_run *run, const ls_batch *batch, int64_t
 {
     int64_t leaf = run->used.leaf_size, leaves = (batch->samples + leaf - 1) / leaf;
     for (int i = 0; run->rank_logs && i < run->session.device_count; i++) {
-        ls_tree_range range = ls_tree_rank_range(leaves, run->report.ranks, run->report.rank + i);
+        ls_tree_range all = {0, run->programs.training.step_leaves, leaves};
+        ls_tree_range range = ls_tree_share(all, run->report.ranks, run->report.rank + i);
         int64_t begin = range.begin * leaf, end = range.end * leaf;
         if (begin > batch->samples) begin = batch->samples;
         if (end > batch->samples) end = batch->samples;

@@ -80,6 +80,8 @@ static size_t fill_facts(memory *m, ls_run_monitor *monitor, const ls_train_repo
     ls_step_summary steps = ls_step_statistics_summary(monitor->statistics);
     ls_run_fact *at = m->facts;
     double peak = monitor->peak.flops_per_second;
+    /* The steps may have had more of the machine than the measurement. */
+    if (peak > 0) peak = fmax(peak, steps.flops_per_second);
     int64_t host_peak = ls_usage_now().peak_bytes;
     fill_shares(m, &steps.share);
     *at++ = integer("steps_measured", steps.steps);

@@ -257,6 +257,13 @@ void ls_session_stage(const ls_session *session, const char *what)
         session->callbacks->stage(session->callbacks->context, what, 0, 0);
 }
 
+void ls_session_show(void *progress, int64_t done, int64_t total)
+{
+    const ls_session_progress *shown = progress;
+    const ls_callbacks *callbacks = shown->session->callbacks;
+    if (callbacks->stage) callbacks->stage(callbacks->context, shown->what, done, total);
+}
+
 void ls_session_message(const ls_session *session, const char *format, ...)
 {
     if (!session->callbacks->message) return;

@@ -61,6 +61,12 @@ ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *
 
 /* callbacks->stage, of something that takes a while and has no parts. */
 void ls_session_stage(const ls_session *session, const char *what);
+/* The same, with how much of it is done. */
+typedef struct ls_session_progress {
+    const ls_session *session;
+    char what[256];
+} ls_session_progress;
+void ls_session_show(void *progress, int64_t done, int64_t total);
 
 /* printf to callbacks->message. */
 void ls_session_message(const ls_session *session, const char *format, ...) LS_PRINTF(2, 3);

@@ -16,6 +16,10 @@ int ls_setting_find(const char *name);
 ls_status ls_options_check(const ls_options *options, unsigned command,
                            ls_error *error) LS_MUST_CHECK;
 
+/* The part of ls_options_check that looks at settings together, once each one is in its range. */
+ls_status ls_options_check_combinations(const ls_options *options, unsigned command,
+                                        ls_error *error) LS_MUST_CHECK;
+
 /* "10:15", or one step alone: both counted from 1. */
 ls_status ls_profile_steps_parse(const char *text, int64_t *first, int64_t *last,
                                  ls_error *error) LS_MUST_CHECK;

@@ -5,6 +5,7 @@
 
 #include "base/block_file.h"
 #include "base/status.h"
+#include "lockstep.h"
 
 enum { CHOICES = 3 };
 
@@ -124,6 +125,19 @@ static ls_status check_gathers(const ls_strategy *strategy, const ls_options *op
         prefetch ? "prefetch-bucket-size" : "persistence-threshold",
         (long long)(prefetch ? options->prefetch_bucket_size : options->persistence_threshold),
         DIVIDES_PARAMETERS, options->strategy);
+}
+
+bool ls_strategy_takes(const char *strategy, const ls_options *options, const char *setting)
+{
+    static const char *const of_parts[] = {"prefetch-bucket-size", "persistence-threshold",
+                                           "offload-parameters"};
+    size_t length = strcspn(strategy, "+");
+    bool divides =
+        length == strlen(DIVIDES_PARAMETERS) && strncmp(strategy, DIVIDES_PARAMETERS, length) == 0;
+    for (size_t i = 0; i < sizeof of_parts / sizeof *of_parts; i++)
+        if (strcmp(setting, of_parts[i]) == 0) return divides;
+    bool moments = index_of(options->offload_optimizer, place_names) == LS_PLACE_DISK;
+    return divides || moments || strcmp(setting, "offload-path") != 0;
 }
 
 /* Where gradients are divided each pass has exchanges, which the next one waits for. */

@@ -120,12 +120,43 @@ ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
     return LS_OK;
 }
 
+/* What is read to be saved, with the percentage of it. */
+typedef struct saving {
+    ls_session_progress progress;
+    ls_tensor_reader reader;
+    int64_t done, total; /* elements */
+} saving;
+
+static int64_t parameter_elements(const ls_assembly *assembly)
+{
+    static const ls_extents fixed = {{1}};
+    int64_t sum = 0;
+    for (size_t i = 0; i < assembly->model.parameter_count; i++) {
+        ls_value_id id = assembly->model.parameters[i].value;
+        sum += ls_value_elements(ls_value_of(assembly->program, id), &fixed);
+    }
+    return sum;
+}
+
+static ls_status read_and_show(void *context, ls_value_id value, int64_t first, int64_t count,
+                               float *to, ls_error *error)
+{
+    saving *s = context;
+    LS_TRY(s->reader.read(s->reader.context, value, first, count, to, error));
+    s->done += count;
+    ls_session_show(&s->progress, s->done, s->total);
+    return LS_OK;
+}
+
 static ls_status write_results(ls_training_run *run, ls_error *error)
 {
     char *weights = NULL;
     const char *output = run->session.options->output;
-    ls_tensor_reader reader = ls_ranks_reader(run->ranks);
-    ls_session_stage(&run->session, "saving the model");
+    saving shown = {.progress = {&run->session, "saving the model"},
+                    .reader = ls_ranks_reader(run->ranks)};
+    ls_tensor_reader reader = {read_and_show, &shown};
+    shown.total = parameter_elements(&run->programs.training);
+    ls_session_stage(&run->session, shown.progress.what);
     ls_training_run_release(run);
     LS_TRY(ls_output_write_model(output, &run->session.folder, run->session.labels,
                                  run->session.max_length, &reader, &run->programs.training, error));

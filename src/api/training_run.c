@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "api/fitting.h"
-#include "api/run_record.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "engine/shared_folder.h"
@@ -33,36 +32,35 @@ const ls_weights *ls_training_run_weights(const ls_training_run *run)
     return saved ? saved : run->session.folder.weights;
 }
 
-/* The strategy of the run is the one that was chosen from here on. */
-static ls_status choose_strategy(ls_training_run *run, ls_run_memory_options *memory,
+static ls_status describe_memory(ls_training_run *run, ls_run_memory_options *memory,
                                  ls_error *error)
 {
+    *memory = ls_training_memory_options(&run->session, ls_labels_count(run->session.labels),
+                                         run->train, run->validation, run->test);
+    return ls_session_message_bytes(&run->session, &memory->training.message_bytes, error);
+}
+
+/* The strategy of the run is the one that was chosen from here on. All processes choose together.
+ */
+static ls_status choose_strategy(ls_training_run *run, ls_error *error)
+{
     ls_session *session = &run->session;
+    ls_run_memory_options memory;
     if (strcmp(session->strategy.name, "auto") != 0) return LS_OK;
-    if (ls_session_place(session)->count > 1)
-        return ls_fail(error, LS_USAGE,
-                       "--strategy auto chooses for the devices of one process, and %d are "
-                       "started: name a strategy (lockstep plan shows them)",
-                       ls_session_place(session)->count);
     ls_session_stage(session, "measuring this machine to choose a strategy");
-    LS_TRY(ls_auto_choose(&run->choice, session, memory, ls_training_row_tokens(run->train, memory),
-                          error));
+    LS_TRY(describe_memory(run, &memory, error));
+    LS_TRY(ls_auto_choose(&run->choice, session, &memory,
+                          ls_training_row_tokens(run->train, &memory), error));
     for (int i = 0; i < run->choice.count; i++)
         ls_session_message(session, "%s", run->choice.lines[i]);
     session->strategy = run->choice.chosen.strategy;
-    ls_training_use_strategy(&memory->training, session->options, &session->strategy,
-                             session->options->devices);
     return LS_OK;
 }
 
 static ls_status make_programs(ls_training_run *run, ls_error *error)
 {
-    ls_run_memory_options memory =
-        ls_training_memory_options(&run->session, ls_labels_count(run->session.labels), run->train,
-                                   run->validation, run->test);
-    LS_TRY(ls_training_check_ranks(&run->session, &memory, error));
-    LS_TRY(choose_strategy(run, &memory, error));
-    LS_TRY(ls_session_message_bytes(&run->session, &memory.training.message_bytes, error));
+    ls_run_memory_options memory;
+    LS_TRY(describe_memory(run, &memory, error));
     LS_TRY(ls_run_programs_find(&run->programs, &memory, run->session.device, error));
     if (!ls_run_programs_fit(&run->programs, run->session.device))
         return ls_fitting_refuse(&run->session, &memory, error);
@@ -230,7 +228,7 @@ static void scale_learning_rate(ls_training_run *run)
                        (long long)used->base_batch_size, factor, (long long)used->batch_size);
 }
 
-/* What each process does by itself: checks, data, plan. */
+/* What each process does by itself: checks and data. */
 static ls_status prepare(ls_training_run *run, ls_error *error)
 {
     scale_learning_rate(run);
@@ -238,7 +236,9 @@ static ls_status prepare(ls_training_run *run, ls_error *error)
     plan_steps(run);
     run->used.max_length = run->session.max_length;
     LS_TRY(ls_checkpoints_match(run, error));
-    return make_programs(run, error);
+    ls_run_memory_options memory;
+    LS_TRY(describe_memory(run, &memory, error));
+    return ls_training_check_ranks(&run->session, &memory, error);
 }
 
 static ls_status start(ls_training_run *run, ls_error *error)
@@ -289,6 +289,11 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
     if (status == LS_OK) {
         status = prepare(run, error);
         status = ls_session_agree(&run->session, status, "the reading of the data", error);
+    }
+    if (status == LS_OK) status = choose_strategy(run, error);
+    if (status == LS_OK) {
+        status = make_programs(run, error);
+        status = ls_session_agree(&run->session, status, "the plan", error);
     }
     if (status == LS_OK) status = ls_training_run_compare(run, error);
     if (status == LS_OK) {
@@ -356,11 +361,12 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
                                    const char *name, double epoch, ls_error *error)
 {
     const ls_callbacks *callbacks = run->session.callbacks;
-    ls_evaluation evaluation = {.confusion = run->confusion};
-    char stage[64];
+    ls_session_progress progress = {.session = &run->session};
+    ls_evaluation evaluation = {
+        .confusion = run->confusion, .progress = ls_session_show, .progress_context = &progress};
     double start = ls_seconds();
-    snprintf(stage, sizeof stage, "evaluating the %s file", name);
-    ls_session_stage(&run->session, stage);
+    snprintf(progress.what, sizeof progress.what, "evaluating the %s file", name);
+    ls_session_stage(&run->session, progress.what);
     LS_TRY(ls_ranks_evaluate(run->ranks, dataset, run->used.leaf_size, &evaluation, error));
     int32_t classes = ls_labels_count(run->session.labels);
     ls_evaluation_report report = {
@@ -386,69 +392,4 @@ ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *datas
     LS_TRY(ls_run_monitor_evaluation(&run->monitor, &report, error));
     if (callbacks->evaluation) callbacks->evaluation(callbacks->context, &report);
     return LS_OK;
-}
-
-double ls_training_run_seconds(const ls_training_run *run)
-{
-    return run->seconds_before + run->report.seconds;
-}
-
-ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *error)
-{
-    char digest[LS_DIGEST_CHARACTERS], name[64];
-    const char *isa = "", *best = ls_checkpoints_best_name(run, name);
-    ls_dataset_digest(run->train, digest);
-    LS_TRY(ls_instruction_set(&isa, error));
-    size_t classes = (size_t)ls_labels_count(run->session.labels);
-    const ls_train_report *report = &run->report;
-    ls_run_results results = {0};
-    ls_auto_facts automatic;
-    if (finished)
-        LS_TRY(ls_run_results_make(&results, &run->monitor, &run->programs, report, error));
-    const ls_run_fact facts[] = {
-        {.key = "version", .kind = LS_RUN_TEXT, .text = ls_version()},
-        {.key = "instruction_set", .kind = LS_RUN_TEXT, .text = isa},
-        {.key = "train_rows", .kind = LS_RUN_INTEGER, .integer = ls_dataset_count(run->train)},
-        {.key = "train_tokens",
-         .kind = LS_RUN_INTEGER,
-         .integer = (int64_t)ls_dataset_tokens(run->train)},
-        {.key = "train_rows_left_out",
-         .kind = LS_RUN_INTEGER,
-         .integer = (int64_t)ls_dataset_skipped(run->train)},
-        {.key = "train_digest", .kind = LS_RUN_TEXT, .text = digest},
-        {.key = "labels", .kind = LS_RUN_TEXTS, .texts = run->label_names, .count = classes},
-        {.key = "steps_per_epoch", .kind = LS_RUN_INTEGER, .integer = run->steps_per_epoch},
-        {.key = "total_steps", .kind = LS_RUN_INTEGER, .integer = run->total_steps},
-        {.key = "planned_bytes", .kind = LS_RUN_INTEGER, .integer = report->planned_bytes},
-        {.key = "measured_bytes", .kind = LS_RUN_INTEGER, .integer = report->measured_bytes},
-        {.key = "planned_host_bytes",
-         .kind = LS_RUN_INTEGER,
-         .integer = report->planned_host_bytes},
-        {.key = "measured_host_bytes",
-         .kind = LS_RUN_INTEGER,
-         .integer = report->measured_host_bytes},
-        {.key = "planned_file_bytes",
-         .kind = LS_RUN_INTEGER,
-         .integer = report->planned_file_bytes},
-        {.key = "measured_file_bytes",
-         .kind = LS_RUN_INTEGER,
-         .integer = report->measured_file_bytes},
-        {.key = "resumed_step", .kind = LS_RUN_INTEGER, .integer = report->resumed_step},
-        ls_auto_choice_fact(&run->choice, &automatic),
-        /* The following are known only at the end. */
-        {.key = "best_checkpoint", .kind = LS_RUN_TEXT, .text = best},
-        {.key = "best_value",
-         .kind = LS_RUN_NUMBER,
-         .number = best ? run->checkpoints.best.value : __builtin_nan("")},
-        {.key = "steps", .kind = LS_RUN_INTEGER, .integer = report->steps},
-        {.key = "seconds", .kind = LS_RUN_NUMBER, .number = ls_training_run_seconds(run)},
-        {.key = "weights_sha256", .kind = LS_RUN_TEXT, .text = report->weights_sha256},
-        {.key = "results", .kind = LS_RUN_OBJECT, .facts = results.facts, .count = results.count},
-    };
-    size_t count = sizeof facts / sizeof *facts;
-    ls_status status =
-        ls_run_record_write(run->session.options->output, run->session.options, &run->used,
-                            run->sources, facts, finished ? count : count - 6, error);
-    ls_run_results_deinit(&results);
-    return status;
 }

@@ -46,6 +46,9 @@ typedef struct ls_touched_rows {
     const uint8_t *present;
     /* [count] 1 where the pass touches the row, on any rank; NULL: it touches all. */
     const uint8_t *in_pass;
+    /* [rows of the table] 0 where no step has touched the row yet, so that the optimizer's moments
+     * are zeros there; NULL: any may be something else. */
+    const uint8_t *moved;
 } ls_touched_rows;
 
 /* First index in the list whose row is at least `row`. */

@@ -87,8 +87,9 @@ static int compare(const ls_invocation *invocation)
     ls_comparison *comparison = NULL;
     ls_error error;
     shown progress = {.quiet = invocation->quiet, .live = ls_terminal_is_live(STDERR_FILENO)};
-    ls_status status = ls_compare_request_init(&request, &invocation->options, &error);
+    ls_status status = ls_compare_request_init(&request, invocation, &error);
     if (status == LS_OK) {
+        if (*request.note && !progress.quiet) show_message(&progress, request.note);
         request.options.running = show_run;
         request.options.progress = show_progress;
         request.options.message = show_message;
@@ -112,15 +113,10 @@ static int compare(const ls_invocation *invocation)
     return result;
 }
 
-/* --strategies stands for the first; the files of the others would be written anew by each run. */
-static const char *const left_out[] = {"strategy",     "tensorboard", "csv",     "job-name",
-                                       "prometheus",   "log-every",   "profile", "profile-steps",
-                                       "measure-peak", NULL};
-
 const ls_command ls_command_compare = {
     .name = "compare",
     .bit = LS_COMMAND_COMPARE | LS_COMMAND_TRAIN,
-    .left_out = left_out,
+    .left_out = ls_compare_left_out,
     .summary = "speed, memory, accuracy and bits of strategies, side by side",
     .usage = "--model FOLDER --train FILE --output FOLDER [flags]",
     .example = "lockstep compare --model m --train t.tsv --devices 2 --output compared",
@@ -128,11 +124,14 @@ const ls_command ls_command_compare = {
         "Trains with each strategy in a process of its own on the same data, seeds and global "
         "batch, then times all of them in turns. Prints tables and verdicts and writes "
         "compare.json, compare.csv and report.html, a page to look at. Settings of train hold for "
-        "every run.\n"
+        "every run, those that count only where parameters are divided for the strategies that do "
+        "so. A DeepSpeed file says the settings of all runs, but for its stage and its "
+        "monitors.\n"
         "single is one device of the same size (--threads, or the cores divided by --devices), and "
         "the base of speed-up and efficiency; beside it stands a row with all these cores in one "
         "device. A strategy that fails is a row with its reason.",
     .needed = {"model", "train", "output"},
     .can_be_quiet = true,
+    .takes_deepspeed = true,
     .run = compare,
 };

@@ -15,6 +15,10 @@ static const char *const own_settings[] = {"strategy",   "devices", "threads",  
                                            "batch-size", "epochs",  "max-steps", "validation",
                                            "test",       "output"};
 
+const char *const ls_compare_left_out[] = {
+    "strategy",  "tensorboard", "csv",           "job-name",     "prometheus",
+    "log-every", "profile",     "profile-steps", "measure-peak", NULL};
+
 static ls_status fail_memory(ls_error *error)
 {
     return ls_complain(error, LS_NO_MEMORY, "out of memory for a command line");
@@ -100,6 +104,14 @@ static bool is_own(const char *name)
     return false;
 }
 
+/* The command line cannot say it: it comes from a file. */
+static bool is_left_out(const char *name)
+{
+    for (const char *const *other = ls_compare_left_out; *other; other++)
+        if (strcmp(*other, name) == 0) return true;
+    return false;
+}
+
 /* The value in use if it is not the default, else NULL. */
 static const char *changed(const ls_options *options, const ls_setting *setting,
                            char into[NUMBER_BYTES])
@@ -132,6 +144,57 @@ static ls_status add_base_batch(ls_compare_request *request, ls_error *error)
     return *last ? LS_OK : fail_memory(error);
 }
 
+/* Each strategy's list out of request->flags. What none takes is an error, unless it may be a
+ * DeepSpeed file's: a file of stage 3 says what counts there only, and may be compared without. */
+static ls_status choose_flags(ls_compare_request *request, const ls_invocation *invocation,
+                              ls_error *error)
+{
+    size_t count = request->options.flag_count, strategies = request->options.strategy_count;
+    request->chosen = calloc(count * strategies + 1, sizeof *request->chosen);
+    if (!request->chosen) return fail_memory(error);
+    for (size_t s = 0; s < strategies; s++)
+        request->strategies[s].flags = request->chosen + s * count;
+    for (size_t i = 0; i < count; i++) {
+        char name[NUMBER_BYTES], *flag = request->flags[i];
+        bool taken = false;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(flag + 2, "="), flag + 2);
+        for (size_t s = 0; s < strategies; s++) {
+            ls_compare_strategy *strategy = &request->strategies[s];
+            if (!ls_strategy_takes(strategy->name, &invocation->options, name)) continue;
+            request->chosen[s * count + strategy->flag_count++] = flag;
+            taken = true;
+        }
+        if (!taken && !invocation->deepspeed)
+            return ls_complain(error, LS_USAGE,
+                               "--%s counts where parameters are divided: none of --strategies "
+                               "does so, add zero3",
+                               name);
+    }
+    return LS_OK;
+}
+
+/* What of the file is not used. */
+static void note_file(ls_compare_request *request, const ls_options *options)
+{
+    static const char *const monitors[] = {"csv", "tensorboard"};
+    char buffer[NUMBER_BYTES], *note = request->note;
+    size_t base = strcspn(options->strategy, "+"), room = sizeof request->note;
+    bool named = false;
+    for (size_t i = 0; i < request->options.strategy_count; i++) {
+        const char *name = request->strategies[i].name;
+        named |= strcspn(name, "+") == base && strncmp(name, options->strategy, base) == 0;
+    }
+    if (!named)
+        snprintf(note, room, "--deepspeed: the file means %.40s, which is not among --strategies",
+                 options->strategy);
+    for (size_t i = 0; i < sizeof monitors / sizeof *monitors; i++) {
+        size_t used = strlen(note);
+        if (ls_options_get(options, monitors[i], buffer))
+            snprintf(note + used, room - used, "%s --%s is left out in a comparison",
+                     used ? ";" : "--deepspeed:", monitors[i]);
+    }
+}
+
 static ls_status collect_flags(ls_compare_request *request, const ls_options *options,
                                ls_error *error)
 {
@@ -145,6 +208,7 @@ static ls_status collect_flags(ls_compare_request *request, const ls_options *op
     for (const ls_setting *setting = ls_settings(); setting->name; setting++) {
         const char *value = changed(options, setting, buffer);
         if (!(setting->commands & LS_COMMAND_TRAIN) || is_own(setting->name) || !value) continue;
+        if (is_left_out(setting->name)) continue;
         size_t length = strlen(setting->name) + strlen(value) + 4;
         request->flags[count] = malloc(length);
         if (!request->flags[count]) return fail_memory(error);
@@ -180,6 +244,7 @@ static ls_status write_command(ls_compare_request *request, const ls_options *op
     fputs("lockstep compare", stream);
     for (const ls_setting *setting = ls_settings(); setting->name; setting++) {
         bool taken = setting->commands & (LS_COMMAND_TRAIN | LS_COMMAND_COMPARE);
+        if (is_left_out(setting->name)) continue;
         const char *value = taken ? changed(options, setting, buffer) : NULL;
         if (!value) continue;
         fprintf(stream, " --%s", setting->name);
@@ -222,9 +287,10 @@ static ls_status read_sizes(ls_compare_request *request, const ls_options *optio
     return status;
 }
 
-ls_status ls_compare_request_init(ls_compare_request *request, const ls_options *options,
+ls_status ls_compare_request_init(ls_compare_request *request, const ls_invocation *invocation,
                                   ls_error *error)
 {
+    const ls_options *options = &invocation->options;
     *request =
         (ls_compare_request){.options = {.output = options->output,
                                          .model = options->model,
@@ -245,6 +311,8 @@ ls_status ls_compare_request_init(ls_compare_request *request, const ls_options 
     if (status == LS_OK) status = read_strategies(request, options->strategies, error);
     if (status == LS_OK) status = read_sizes(request, options, error);
     if (status == LS_OK) status = collect_flags(request, options, error);
+    if (status == LS_OK) status = choose_flags(request, invocation, error);
+    if (status == LS_OK && invocation->deepspeed) note_file(request, options);
     if (status == LS_OK) status = write_command(request, options, error);
     return status;
 }
@@ -254,5 +322,6 @@ void ls_compare_request_deinit(ls_compare_request *request)
     for (char **flag = request->flags; flag && *flag; flag++)
         free(*flag);
     free(request->flags);
+    free(request->chosen);
     free(request->command);
 }

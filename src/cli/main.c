@@ -22,7 +22,7 @@ enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 /* What a DeepSpeed file changes is said before the run. */
 static void print_notes(const ls_invocation *invocation)
 {
-    if (!invocation->deepspeed || invocation->quiet) return;
+    if (!invocation->deepspeed || invocation->quiet || !ls_is_first_process()) return;
     for (size_t i = 0; ls_deepspeed_note(invocation->deepspeed, i); i++) {
         char line[1024];
         ls_columns_fit(line, sizeof line, ls_deepspeed_note(invocation->deepspeed, i), LS_NO_LIMIT);

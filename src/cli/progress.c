@@ -68,8 +68,8 @@ static void show_stage(void *context, const char *what, int64_t done, int64_t to
     bool same = strncmp(progress->stage, what, sizeof progress->stage - 1) == 0;
     double age = now() - progress->last;
     if (progress->mode == LS_PROGRESS_NONE) return;
-    if (same && age < (progress->mode == LS_PROGRESS_LIVE ? live_seconds : plain_stage_seconds))
-        return;
+    bool live = progress->mode == LS_PROGRESS_LIVE, whole = total > 0 && done >= total;
+    if (same && age < (live ? live_seconds : plain_stage_seconds) && !(live && whole)) return;
     snprintf(progress->stage, sizeof progress->stage, "%s", what);
     if (progress->mode == LS_PROGRESS_LIVE) {
         ls_progress_stage_line(line, sizeof line, live_columns(), what, done, total);

@@ -8,24 +8,32 @@
 #include "base/alloc.h"
 #include "comm/processes_internal.h"
 
-/* What mpirun (Open MPI, MPICH) and srun tell their processes of their number. */
-static long started_as_one_of(void)
+/* The largest number that any of these variables has; `least` where none has a larger one. */
+static long largest_of(const char *const *names, int count, long least)
 {
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
-    long most = 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (int i = 0; i < count; i++) {
         const char *text = getenv(names[i]);
-        long count = text ? strtol(text, NULL, 10) : 0;
-        if (count > most) most = count;
+        long number = text ? strtol(text, NULL, 10) : 0;
+        if (number > least) least = number;
     }
-    return most;
+    return least;
+}
+
+/* Of mpirun (Open MPI, MPICH) and srun. */
+ls_processes_started ls_processes_as_started(void)
+{
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+    ls_processes_started started = {.count = largest_of(sizes, 3, 1)};
+    if (started.count > 1) started.index = largest_of(ranks, 3, 0);
+    return started;
 }
 
 /* MPI's initialisation takes a second: not for a plain run. */
 static bool started_by_mpi(void)
 {
     return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK") ||
-           started_as_one_of() > 1;
+           ls_processes_as_started().count > 1;
 }
 
 /* --- one process ------------------------------------------------------------------------------ */
@@ -104,7 +112,7 @@ static ls_status join_started(ls_processes **out, const ls_processes_options *op
                               ls_error *error)
 {
     LS_TRY(ls_mpi_join(out, options, error));
-    long wanted = started_as_one_of();
+    long wanted = ls_processes_as_started().count;
     if ((*out)->place.count > 1 || wanted < 2) return LS_OK;
     ls_processes_leave(*out);
     *out = NULL;
@@ -122,12 +130,13 @@ void ls_processes_finish(void)
 static ls_status join_started(ls_processes **out, const ls_processes_options *options,
                               ls_error *error)
 {
-    if (started_as_one_of() < 2) return alone_join(out, options, error);
+    long count = ls_processes_as_started().count;
+    if (count < 2) return alone_join(out, options, error);
     return ls_fail(error, LS_UNSUPPORTED,
                    "this process was started as one of %ld, but this lockstep was built without "
                    "MPI: install libopenmpi-dev and openmpi-bin and build it again, or use "
                    "--devices for ranks in one process",
-                   started_as_one_of());
+                   count);
 }
 #endif
 

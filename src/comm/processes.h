@@ -31,6 +31,13 @@ void ls_processes_leave(ls_processes *processes);
 /* Ends MPI if it was started: the last thing that a program does, when all its processes do. */
 void ls_processes_finish(void);
 
+/* What mpirun or srun told this process in its environment: known before anything is joined, and
+ * without MPI's initialisation. */
+typedef struct ls_processes_started {
+    long index, count; /* 0 and 1 for a process that was started alone */
+} ls_processes_started;
+ls_processes_started ls_processes_as_started(void);
+
 /* Processes in the order of their ranks: host after host. */
 typedef struct ls_processes_place {
     int index, count;             /* of this process, among all */

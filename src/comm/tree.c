@@ -25,8 +25,10 @@ int ls_tree_push(ls_tree_stack *stack, ls_tree_range range, int64_t leaf, int64_
 ls_tree_range ls_tree_share(ls_tree_range all, int ranks, int rank)
 {
     int64_t leaves = all.end - all.begin;
-    return (ls_tree_range){all.begin + rank * leaves / ranks,
-                           all.begin + (rank + 1) * leaves / ranks, all.total};
+    int64_t begin = all.begin + rank * leaves / ranks;
+    int64_t end = all.begin + (rank + 1) * leaves / ranks;
+    return (ls_tree_range){begin < all.total ? begin : all.total, end < all.total ? end : all.total,
+                           all.total};
 }
 
 ls_tree_range ls_tree_rank_range(int64_t total, int ranks, int rank)

@@ -15,6 +15,11 @@ typedef struct ls_tree_range {
     int64_t begin, end, total;
 } ls_tree_range;
 
+/* A short batch, the last one of an epoch, is cut where a full one is: of the leaves that a rank
+ * has of a full batch it has those that are there, the last ranks none. So no short batch needs
+ * more room than a full one. Where leaves are dealt out, `end` is therefore that of a full batch
+ * and may lie behind `total`. */
+
 /* Partial sums that are open, oldest first; level[i] is where entry i joins entry i + 1. */
 typedef struct ls_tree_stack {
     int depth;
@@ -32,9 +37,9 @@ int ls_tree_join_level(ls_tree_range range, int64_t a, int64_t b);
 int ls_tree_push(ls_tree_stack *stack, ls_tree_range range, int64_t leaf, int64_t next);
 
 /* The leaves of `rank`, one of `ranks`, of those in `all` (a batch's, or those of one pass of all
- * ranks): consecutive, nearly as many on each; none where there are fewer leaves than ranks. */
+ * ranks): consecutive, of a full batch nearly as many on each. */
 ls_tree_range ls_tree_share(ls_tree_range all, int ranks, int rank);
-/* The same of a whole batch of `total` leaves. */
+/* The same of a full batch of `total` leaves. */
 ls_tree_range ls_tree_rank_range(int64_t total, int ranks, int rank);
 
 /* A partial sum that a rank cannot join further: the largest node that holds only its leaves. */

@@ -13,11 +13,15 @@ static int64_t least(int64_t a, int64_t b)
 
 enum { FIRST_BUCKET_BYTES = 1 << 20 };
 
+static int64_t leaves_of(const ls_assembly_options *options)
+{
+    return (options->batch_size + options->leaf_size - 1) / options->leaf_size;
+}
+
 /* Samples of the rank that has most. */
 static int64_t largest_share(const ls_assembly_options *options, int ranks)
 {
-    int64_t leaves = (options->batch_size + options->leaf_size - 1) / options->leaf_size;
-    int64_t share = (leaves + ranks - 1) / ranks * options->leaf_size;
+    int64_t share = (leaves_of(options) + ranks - 1) / ranks * options->leaf_size;
     return least(share, options->batch_size);
 }
 
@@ -57,11 +61,10 @@ static ls_tree_sizes size_gradients(ls_assembly *assembly, const ls_assembly_opt
     ls_tree_sizes_options step = {.batch_size = options->batch_size,
                                   .leaf_size = options->leaf_size,
                                   .samples_per_pass = assembly->samples_per_pass,
-                                  .ranks = assembly->ranks,
-                                  .several = assembly->collective};
+                                  .ranks = assembly->ranks};
     if (assembly->shard.gradients)
         step.pass_leaves = ls_assembly_pass_leaves(assembly, options->leaf_size);
-    ls_tree_sizes sizes = ls_tree_sizes_remembered(options->tree_sizes, &step);
+    ls_tree_sizes sizes = ls_tree_sizes_of(&step);
     assembly->root_capacity = sizes.step_roots;
     assembly->program->gradient_slots = sizes.slots;
     return sizes;
@@ -164,18 +167,17 @@ static void find_shared_arenas(ls_assembly *assembly)
         }
 }
 
-/* A tree that no kernel's stack holds, or one that takes too long to cut for every size of batch.
- */
+/* A tree that no kernel's stack holds. */
 static ls_status check_leaves(const ls_assembly_options *options, ls_error *error)
 {
-    int64_t leaves = (options->batch_size + options->leaf_size - 1) / options->leaf_size;
-    int64_t most = options->ranks > 1 ? 1 << 14 : 1 << 19;
+    int64_t leaves = leaves_of(options);
+    int64_t most = 1 << 19;
     if (!options->training || leaves <= most) return LS_OK;
     return ls_fail(error, LS_USAGE,
-                   "a batch of %lld samples has %lld leaves of %lld: at most %lld are summed%s, "
+                   "a batch of %lld samples has %lld leaves of %lld: at most %lld are summed, "
                    "raise --leaf-size or lower --batch-size",
                    (long long)options->batch_size, (long long)leaves, (long long)options->leaf_size,
-                   (long long)most, options->ranks > 1 ? " over several devices" : "");
+                   (long long)most);
 }
 
 int64_t ls_assembly_pass_leaves(const ls_assembly *assembly, int64_t leaf_size)
@@ -206,9 +208,11 @@ ls_status ls_assembly_make(ls_assembly *assembly, const ls_assembly_options *opt
     *assembly = (ls_assembly){0};
     LS_TRY(find_sharding(assembly, options, error));
     assembly->samples_per_pass = options->samples_per_pass;
-    if (options->training)
+    if (options->training) {
         assembly->samples_per_pass =
             least(options->samples_per_pass, largest_share(options, assembly->ranks));
+        assembly->step_leaves = leaves_of(options);
+    }
     assembly->token_capacity = assembly->samples_per_pass * options->longest_row;
     int64_t together =
         options->training ? options->batch_size : assembly->samples_per_pass * assembly->ranks;

@@ -26,12 +26,11 @@ typedef struct ls_assembly_options {
     /* Of parameters that are divided, as ls_zero_options has them. */
     bool prefetch_limited;
     int64_t prefetch_elements, whole_below;
-    ls_offload_options offload;     /* of what an update changes; zero: nothing */
-    int64_t samples_per_pass;       /* at most this many samples in a pass */
-    int64_t longest_row;            /* tokens */
-    ls_tree_sizes_memo *tree_sizes; /* of programs that are alike; NULL: none */
-    bool audit;                     /* training: some passes are computed again */
-    bool snapshot;                  /* training: checkpoints are written beside training */
+    ls_offload_options offload; /* of what an update changes; zero: nothing */
+    int64_t samples_per_pass;   /* at most this many samples in a pass */
+    int64_t longest_row;        /* tokens */
+    bool audit;                 /* training: some passes are computed again */
+    bool snapshot;              /* training: checkpoints are written beside training */
 } ls_assembly_options;
 
 typedef struct ls_assembly {
@@ -45,6 +44,7 @@ typedef struct ls_assembly {
     int ranks;                                /* that run the program together */
     bool collective;                          /* it has collectives, if only of one rank */
     ls_sharding shard;                        /* what is divided among them */
+    int64_t step_leaves;                      /* training: of a full batch, over all ranks */
     int32_t root_capacity;  /* at least the roots that any batch has over all ranks */
     unsigned shared_arenas; /* bit a: collectives read arena a of other ranks */
 } ls_assembly;

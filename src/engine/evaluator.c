@@ -228,6 +228,9 @@ static ls_status read_batches(count *c, const ls_dataset *dataset, const ls_samp
         LS_TRY_GOTO(status, ls_reader_next(reader, &c->batch, &more, error), done);
         if (!more) break;
         LS_TRY_GOTO(status, count_batch(c, error), done);
+        if (c->evaluation->progress)
+            c->evaluation->progress(c->evaluation->progress_context, c->evaluation->samples,
+                                    ls_dataset_count(dataset));
     }
 done:
     ls_reader_free(reader);

@@ -36,6 +36,9 @@ typedef struct ls_evaluation {
     int64_t *confusion; /* [classes][classes], the caller's: row is the truth */
     double loss;        /* mean over labelled samples, summed over leaves of the file's order by the
                            tree of comm/tree.h */
+    /* The caller's, may be NULL: rows of all rows, after each batch, on the caller's thread. */
+    void (*progress)(void *context, int64_t done, int64_t total);
+    void *progress_context;
 } ls_evaluation;
 
 /* One sample's result; `label` is -1 where the row has none. */

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "data/row_schedule.h"
+#include "engine/moved_rows.h"
 
 /* One embedding table's side: which rows, in which order. */
 typedef struct table_feed {
@@ -10,6 +11,7 @@ typedef struct table_feed {
     ls_touched_rows touched;
     /* With several ranks, see ls_touched_rows: [rows][roots], [rows] */
     uint8_t *present, *in_pass;
+    uint8_t *moved;   /* training: [rows of the table], see ls_touched_rows */
     ls_value_id rows; /* input that says which touched row is each token's, or LS_NO_VALUE */
 } table_feed;
 
@@ -50,6 +52,10 @@ static ls_status new_table(table_feed *table, ls_feeder *feeder, const ls_table_
     if (assembly->program->training && assembly->shard.parameters) {
         LS_TRY(LS_NEW(table->in_pass, capacity, "touched rows", error));
         table->touched.in_pass = table->in_pass;
+    }
+    if (assembly->program->training) {
+        LS_TRY(LS_NEW(table->moved, rows, "moved rows", error));
+        table->touched.moved = table->moved;
     }
     ls_executor_bind(feeder->executor, inputs->schedule, &table->schedule);
     ls_executor_bind(feeder->executor, inputs->touched, &table->touched);
@@ -113,6 +119,7 @@ static void free_table(table_feed *table)
     ls_row_scheduler_free(table->scheduler);
     ls_free(table->present);
     ls_free(table->in_pass);
+    ls_free(table->moved);
 }
 
 void ls_feeder_free(ls_feeder *feeder)
@@ -132,6 +139,19 @@ void ls_feeder_free(ls_feeder *feeder)
     ls_free(feeder);
 }
 
+ls_status ls_feeder_find_moved(ls_feeder *feeder, ls_error *error)
+{
+    const ls_inputs *inputs = &feeder->assembly->model.inputs;
+    const table_feed *tables[] = {&feeder->word, &feeder->position, &feeder->type};
+    const ls_value_id touched[] = {inputs->word.touched, inputs->position.touched,
+                                   inputs->type.touched};
+    for (int i = 0; i < 3; i++)
+        if (tables[i]->moved)
+            LS_TRY(ls_moved_rows_find(feeder->executor, feeder->assembly->program, touched[i],
+                                      tables[i]->moved, error));
+    return LS_OK;
+}
+
 /* --- the step --------------------------------------------------------------------------------- */
 
 static void start_table(table_feed *table, const ls_feeder *feeder, const ls_batch *batch,
@@ -140,6 +160,9 @@ static void start_table(table_feed *table, const ls_feeder *feeder, const ls_bat
     if (!table->scheduler) return;
     ls_row_scheduler_start(table->scheduler, batch->offsets[batch->samples], rows, feeder->leaf);
     table->touched.count = ls_row_scheduler_touched(table->scheduler, &table->touched.rows);
+    if (table->moved)
+        for (int32_t i = 0; i < table->touched.count; i++)
+            table->moved[table->touched.rows[i]] = 1;
     if (table->present)
         ls_row_scheduler_presence(table->scheduler, feeder->root_of_leaf, feeder->step_roots.count,
                                   table->present);
@@ -173,12 +196,13 @@ static int64_t shared_pass(const ls_feeder *feeder)
     return ls_assembly_pass_leaves(feeder->assembly, feeder->leaf_size);
 }
 
+/* As ls_tree_share cuts it. */
 static ls_tree_range pass_range(const ls_feeder *feeder, int32_t pass)
 {
-    int64_t leaves = shared_pass(feeder);
-    if (leaves == 0) return (ls_tree_range){0, feeder->leaves, feeder->leaves};
+    int64_t leaves = shared_pass(feeder), full = feeder->assembly->step_leaves;
+    if (leaves == 0) return (ls_tree_range){0, full, feeder->leaves};
     int64_t begin = pass * leaves, end = begin + leaves;
-    return (ls_tree_range){begin, end < feeder->leaves ? end : feeder->leaves, feeder->leaves};
+    return (ls_tree_range){begin, end < full ? end : full, feeder->leaves};
 }
 
 static void find_roots(ls_feeder *feeder)
@@ -246,12 +270,13 @@ static void find_pass(ls_feeder *feeder, const ls_batch *batch, ls_tree_range al
     ls_step_roots *step = &feeder->step_roots;
     const table_feed *tables[] = {&feeder->word, &feeder->position, &feeder->type};
     int32_t begin = batch->offsets[first_sample(feeder, batch, all.begin)];
-    int32_t end = batch->offsets[first_sample(feeder, batch, all.end)];
+    int64_t leaves = all.end < all.total ? all.end : all.total;
+    int32_t end = batch->offsets[first_sample(feeder, batch, leaves)];
     for (int i = 0; i < 3; i++)
         if (tables[i]->in_pass)
             ls_row_scheduler_in_pass(tables[i]->scheduler, begin, end, tables[i]->in_pass);
     step->begin = feeder->root_of_leaf[all.begin];
-    step->end = feeder->root_of_leaf[all.end - 1] + 1;
+    step->end = feeder->root_of_leaf[leaves - 1] + 1;
 }
 
 void ls_feeder_share(ls_feeder *feeder, const ls_batch *batch, int32_t pass, int32_t *begin,

@@ -15,6 +15,10 @@ ls_status ls_feeder_new(ls_feeder **out, const ls_assembly *assembly, ls_executo
                         ls_error *error) LS_MUST_CHECK;
 void ls_feeder_free(ls_feeder *feeder); /* NULL is allowed */
 
+/* See which rows of the tables have moments that are not zeros: before the first step, when what a
+ * checkpoint holds has been loaded. */
+ls_status ls_feeder_find_moved(ls_feeder *feeder, ls_error *error) LS_MUST_CHECK;
+
 /* Begin a step of a training program on `rank`'s leaves of `batch`, leaves of `leaf_size` samples;
  * the batch is borrowed until the step is over. Returns the passes that the rank takes part in;
  * call ls_feeder_share and, where it has samples, ls_feeder_pass for each of them in turn. 0: the

@@ -79,41 +79,45 @@ static ls_status least_bytes(int64_t *bytes, const ls_assembly *training, int64_
     return LS_OK;
 }
 
-/* The next smaller pass: the batch in more of them, of whole leaves where they must be. 0: there is
- * none. */
-static int64_t fewer_samples(const ls_assembly_options *training, bool whole_leaves)
+/* Passes that are tried: the batch in `count` of them, of whole leaves where they must be. */
+static int64_t samples_of(const ls_assembly_options *training, int64_t count, int64_t unit)
 {
-    int64_t batch = training->batch_size, former = training->samples_per_pass, passes = 1;
-    int64_t unit = whole_leaves ? training->leaf_size : 1;
-    if (former <= unit) return 0;
-    while ((batch + passes - 1) / passes >= former)
-        passes++;
-    int64_t samples = (batch + passes - 1) / passes / unit * unit;
+    int64_t samples = (training->batch_size + count - 1) / count / unit * unit;
     return samples ? samples : unit;
 }
 
-/* The next pass that may fit, or the smallest one. */
+/* The next smaller pass that may fit, or the smallest one; 0: there is no smaller one. Bytes fall
+ * as passes become more, so that the border is found by halving. */
 static ls_status next_samples(int64_t *samples, const ls_run_programs *programs,
                               const ls_assembly_options *options, const ls_device *device,
                               ls_error *error)
 {
     const ls_assembly *training = &programs->training;
     const int64_t *planned = training->plan.bytes;
-    ls_assembly_options next = *options;
-    int64_t bytes = planned[LS_PLAN_PARAMETERS] + planned[LS_PLAN_GRADIENTS] +
-                    planned[LS_PLAN_OPTIMIZER_STATE] + planned[LS_PLAN_STAGING];
-    bool never = bytes > device->budget;
-    next.samples_per_pass = training->samples_per_pass;
-    *samples = fewer_samples(&next, training->shard.gradients);
-    if (*samples == 0) return LS_OK;
-    for (;;) {
-        if (!never) LS_TRY(least_bytes(&bytes, training, *samples, device, error));
-        if (bytes <= device->budget) return LS_OK;
-        next.samples_per_pass = *samples;
-        int64_t fewer = fewer_samples(&next, training->shard.gradients);
-        if (fewer == 0) return LS_OK;
-        *samples = fewer;
+    int64_t unit = training->shard.gradients ? options->leaf_size : 1;
+    int64_t former = training->samples_per_pass, last = options->batch_size, bytes;
+    bool never = planned[LS_PLAN_PARAMETERS] + planned[LS_PLAN_GRADIENTS] +
+                     planned[LS_PLAN_OPTIMIZER_STATE] + planned[LS_PLAN_STAGING] >
+                 device->budget;
+    *samples = former > unit ? unit : 0;
+    if (*samples == 0 || never) return LS_OK;
+    int64_t too_few = (last + former - 2) / (former - 1) - 1, enough = too_few + 1;
+    for (;; enough = last) {
+        LS_TRY(least_bytes(&bytes, training, samples_of(options, enough, unit), device, error));
+        if (bytes <= device->budget) break;
+        if (enough == last) return LS_OK;
+        too_few = enough;
     }
+    while (enough - too_few > 1) {
+        int64_t middle = too_few + (enough - too_few) / 2;
+        LS_TRY(least_bytes(&bytes, training, samples_of(options, middle, unit), device, error));
+        if (bytes <= device->budget)
+            enough = middle;
+        else
+            too_few = middle;
+    }
+    *samples = samples_of(options, enough, unit);
+    return LS_OK;
 }
 
 ls_status ls_run_programs_find(ls_run_programs *programs, const ls_run_memory_options *options,

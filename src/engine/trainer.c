@@ -21,6 +21,7 @@ struct ls_trainer {
     ls_audit *audit;    /* NULL: none */
     int audited;        /* rank whose passes are computed again in this step, -1: none */
     int64_t skipped;    /* steps so far that updated nothing */
+    bool has_begun;     /* a step has */
     ls_pass_look *look; /* of a diagnosis that goes on */
 };
 
@@ -248,6 +249,8 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
     const ls_assembly *assembly = trainer->options.assembly;
     double border = ls_seconds();
     if (trainer->comm) trainer->comm->step = step;
+    if (!trainer->has_begun) LS_TRY(ls_feeder_find_moved(trainer->feeder, error));
+    trainer->has_begun = true;
     LS_TRY(ls_fault_weights(trainer->executor, assembly, "weights", error));
     (void)ls_fail_point("step");
     *result = (ls_step_result){.begin = border, .flops = trainer->update_flops};

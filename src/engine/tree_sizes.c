@@ -56,13 +56,12 @@ static void size_apart(sizes *s, const ls_tree_sizes_options *options, int64_t t
                                           options->leaf_size, options->samples_per_pass));
 }
 
-/* Passes of all ranks, each of whole leaves, are added one by one. In a short batch only the last
- * one is another. */
-static void size_together(sizes *s, const ls_tree_sizes_options *options, int64_t total, bool full)
+/* Passes of all ranks, each of whole leaves, are added one by one. */
+static void size_together(sizes *s, const ls_tree_sizes_options *options, int64_t total)
 {
     int64_t pass = options->pass_leaves;
     ls_tree_range whole = {0, total, total};
-    for (int64_t begin = full ? 0 : (total - 1) / pass * pass; begin < total; begin += pass)
+    for (int64_t begin = 0; begin < total; begin += pass)
         count_roots(s, (ls_tree_range){begin, least(begin + pass, total), total}, options->ranks);
     if (pass < total) at_least(&s->open, ls_tree_slots(whole, total, 1, pass));
 }
@@ -72,33 +71,9 @@ ls_tree_sizes ls_tree_sizes_of(const ls_tree_sizes_options *options)
     int64_t leaves = (options->batch_size + options->leaf_size - 1) / options->leaf_size;
     int64_t pass = options->pass_leaves ? options->pass_leaves : leaves;
     sizes s = {1, 1, 1};
-    for (int64_t total = options->several ? 1 : leaves; total <= leaves; total++)
-        if (options->pass_leaves)
-            size_together(&s, options, total, total == leaves);
-        else
-            size_apart(&s, options, total);
+    if (options->pass_leaves)
+        size_together(&s, options, leaves);
+    else
+        size_apart(&s, options, leaves);
     return (ls_tree_sizes){s.slots, s.open, s.roots * (int32_t)((leaves + pass - 1) / pass)};
-}
-
-static bool is_same(const ls_tree_sizes_options *a, const ls_tree_sizes_options *b)
-{
-    return a->batch_size == b->batch_size && a->leaf_size == b->leaf_size &&
-           a->samples_per_pass == b->samples_per_pass && a->pass_leaves == b->pass_leaves &&
-           a->ranks == b->ranks && a->several == b->several;
-}
-
-ls_tree_sizes ls_tree_sizes_remembered(ls_tree_sizes_memo *memo,
-                                       const ls_tree_sizes_options *options)
-{
-    ls_tree_sizes_options key = *options;
-    int64_t leaves = (key.batch_size + key.leaf_size - 1) / key.leaf_size;
-    /* One pass of all is the same, whether it is exchanged as a pass or as a step. */
-    if (key.pass_leaves >= leaves) key.pass_leaves = 0;
-    if (!memo) return ls_tree_sizes_of(&key);
-    for (int i = 0; i < LS_TREE_SIZES_REMEMBERED; i++)
-        if (is_same(&memo->asked[i], &key)) return memo->answers[i];
-    int at = memo->count++ % LS_TREE_SIZES_REMEMBERED;
-    memo->asked[at] = key;
-    memo->answers[at] = ls_tree_sizes_of(&key);
-    return memo->answers[at];
 }

@@ -1,9 +1,8 @@
-/* Partial sums that the batches of a run ask for, of every size up to the largest: a short one is
- * cut otherwise. */
+/* Partial sums that a run's batches ask for: a full one's. A short one needs no more, see
+ * comm/tree.h. */
 #ifndef LS_ENGINE_TREE_SIZES_H
 #define LS_ENGINE_TREE_SIZES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct ls_tree_sizes_options {
@@ -11,7 +10,6 @@ typedef struct ls_tree_sizes_options {
         samples_per_pass; /* samples of the largest batch, over all ranks */
     int64_t pass_leaves;  /* of all ranks, where each pass is exchanged at once; 0: once a step */
     int ranks;
-    bool several; /* batches of every size count, not only the largest */
 } ls_tree_sizes_options;
 
 typedef struct ls_tree_sizes {
@@ -21,16 +19,5 @@ typedef struct ls_tree_sizes {
 } ls_tree_sizes;
 
 ls_tree_sizes ls_tree_sizes_of(const ls_tree_sizes_options *options);
-
-/* The last few answers, for plans of many layouts. All zero is an empty one. */
-enum { LS_TREE_SIZES_REMEMBERED = 16 };
-typedef struct ls_tree_sizes_memo {
-    ls_tree_sizes_options asked[LS_TREE_SIZES_REMEMBERED];
-    ls_tree_sizes answers[LS_TREE_SIZES_REMEMBERED];
-    int count; /* so far; older ones are overwritten */
-} ls_tree_sizes_memo;
-
-ls_tree_sizes ls_tree_sizes_remembered(ls_tree_sizes_memo *memo,
-                                       const ls_tree_sizes_options *options);
 
 #endif

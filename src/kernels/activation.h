@@ -18,7 +18,7 @@ static inline vec vec_gelu(vec x)
 }
 
 /* Phi(x) + x phi(x) */
-static inline vec vec_gelu_derivative(vec x)
+static inline vec vec_gelu_slope(vec x)
 {
     const vec half = vec_set(0.5f);
     vec z = x * vec_set(ROOT_HALF);
@@ -41,7 +41,7 @@ static inline vec vec_gelu_tanh(vec x)
 }
 
 /* (1 + tanh u) / 2 + x (1 - tanh^2 u) u' / 2 */
-static inline vec vec_gelu_tanh_derivative(vec x)
+static inline vec vec_gelu_tanh_slope(vec x)
 {
     const vec half = vec_set(0.5f);
     /* From 16 on tanh is 1 to the last bit; the bound keeps x^2 finite. */
@@ -59,12 +59,12 @@ static inline vec vec_relu(vec x)
     return vec_max(vec_set(0.0f), x) + vec_set(0.0f);
 }
 
-static inline vec vec_relu_derivative(vec x)
+static inline vec vec_relu_slope(vec x)
 {
     return vec_select_less(vec_set(0.0f), x, vec_set(1.0f), vec_set(0.0f));
 }
 
-static inline vec vec_tanh_derivative(vec x)
+static inline vec vec_tanh_slope(vec x)
 {
     vec t = vec_tanh(x);
     return vec_fma(-t, t, vec_set(1.0f));
@@ -88,17 +88,17 @@ LS_INLINE vec vec_activation(ls_activation kind, vec x)
     return x;
 }
 
-LS_INLINE vec vec_activation_derivative(ls_activation kind, vec x)
+LS_INLINE vec vec_activation_slope(ls_activation kind, vec x)
 {
     switch (kind) {
     case LS_ACTIVATION_GELU:
-        return vec_gelu_derivative(x);
+        return vec_gelu_slope(x);
     case LS_ACTIVATION_GELU_TANH:
-        return vec_gelu_tanh_derivative(x);
+        return vec_gelu_tanh_slope(x);
     case LS_ACTIVATION_RELU:
-        return vec_relu_derivative(x);
+        return vec_relu_slope(x);
     case LS_ACTIVATION_TANH:
-        return vec_tanh_derivative(x);
+        return vec_tanh_slope(x);
     case LS_ACTIVATION_NONE:
         break;
     }

@@ -48,8 +48,28 @@ LS_INLINE void update_all(const ls_adamw *update, const step *s, bool l2, bool h
     vec_store_first(second + e, v, left);
 }
 
+/* Where moments and gradient are zeros. */
+static void decay_all(const ls_adamw *update)
+{
+    const vec decay = vec_set(update->learning_rate * update->weight_decay);
+    float *parameter = update->parameter;
+    int64_t e = 0;
+    for (; e + LS_LANES <= update->count; e += LS_LANES) {
+        vec p = vec_load(parameter + e);
+        vec_store(parameter + e, vec_fma(-decay, p, p));
+    }
+    const int64_t left = update->count - e;
+    if (left <= 0) return;
+    vec p = vec_load_first(parameter + e, left);
+    vec_store_first(parameter + e, vec_fma(-decay, p, p), left);
+}
+
 void LS_KERNEL(adamw)(const ls_adamw *update)
 {
+    if (!update->first_moment) {
+        decay_all(update);
+        return;
+    }
     const step s = {
         .clip = vec_set(update->clip_factor),
         .one_minus_beta1 = vec_set(1.0f - update->beta1),

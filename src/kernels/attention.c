@@ -24,7 +24,8 @@ typedef struct attention_head {
     int64_t width;         /* keys padded to groups of 16: the row of a block */
     gemm_scratch *gemm;
     float *probability, *gradient; /* blocks [QUERY_BLOCK][width] */
-    float *mask;                   /* [width] */
+    float *mask;                   /* [MASK_ROWS][mask_width] */
+    int64_t mask_width;
 } attention_head;
 
 static attention_head head_begin(const ls_attention *a, int64_t sequence, int64_t head,
@@ -47,6 +48,7 @@ static attention_head head_begin(const ls_attention *a, int64_t sequence, int64_
         .probability = probability,
         .gradient = probability + QUERY_BLOCK * width,
         .mask = probability + 2 * QUERY_BLOCK * width,
+        .mask_width = round_up(keys, MASK_GROUP),
     };
 }
 
@@ -123,83 +125,80 @@ static void sums_over_queries(const attention_head *h, float *out, const float *
     LS_KERNEL(gemm)(&g, h->gemm);
 }
 
-static void zero_padding(const attention_head *h, float *row)
+/* Rows of a block are worked on in whole groups of 16: what lies beyond the keys is whatever was in
+ * memory until it is set aside here. */
+LS_INLINE vec known(const attention_head *h, vec values, int64_t at, vec other)
 {
-    for (int64_t j = h->keys; j < h->width; j++)
-        row[j] = 0.0f;
+    return at + LS_LANES <= h->keys ? values
+                                    : vec_first_else(values, lanes_left(h->keys, at), other);
 }
 
 /* The maximum of scale * row, NaN where a score is NaN only by way of the sum that follows. */
-static float row_maximum(const attention_head *h, float *row)
+static float row_maximum(const attention_head *h, const float *row)
 {
-    const vec scale = vec_set(h->a->scale);
-    for (int64_t j = h->keys; j < h->width; j++)
-        row[j] = -INFINITY;
+    const vec scale = vec_set(h->a->scale), least = vec_set(-INFINITY);
     vec16 lanes = vec16_set(-INFINITY);
     for (int64_t j = 0; j < h->width; j += 16)
-        for (int part = 0; part < VEC16_PARTS; part++)
+        for (int part = 0; part < VEC16_PARTS; part++) {
+            int64_t at = j + part * LS_LANES;
             lanes.part[part] =
-                vec_max(vec_load(row + j + part * LS_LANES) * scale, lanes.part[part]);
-    float lane[16], maximum = -INFINITY;
-    for (int part = 0; part < VEC16_PARTS; part++)
-        vec_store(lane + part * LS_LANES, lanes.part[part]);
-    for (int i = 0; i < 16; i++)
-        maximum = lane[i] > maximum ? lane[i] : maximum;
-    return maximum;
+                vec_max(known(h, vec_load(row + at) * scale, at, least), lanes.part[part]);
+        }
+    return vec16_max(lanes);
 }
 
-/* row = exp(scale * row - maximum) */
-static void row_exponentials(const attention_head *h, float *row, float maximum)
+/* row = exp(scale * row - maximum), zeros beyond the keys; returns its sum. */
+static float row_exponentials(const attention_head *h, float *row, float maximum)
 {
     const vec scale = vec_set(h->a->scale), most = vec_set(maximum);
-    for (int64_t j = 0; j < h->width; j += LS_LANES)
-        vec_store(row + j, vec_exp(vec_load(row + j) * scale - most));
-    zero_padding(h, row);
-}
-
-static float row_sum(const attention_head *h, const float *row)
-{
     vec16 sums = vec16_set(0.0f);
     for (int64_t j = 0; j < h->width; j += 16)
-        for (int part = 0; part < VEC16_PARTS; part++)
-            sums.part[part] = sums.part[part] + vec_load(row + j + part * LS_LANES);
+        for (int part = 0; part < VEC16_PARTS; part++) {
+            int64_t at = j + part * LS_LANES;
+            vec e = known(h, vec_exp(vec_load(row + at) * scale - most), at, vec_set(0.0f));
+            vec_store(row + at, e);
+            sums.part[part] = sums.part[part] + e;
+        }
     return vec16_sum(sums);
 }
 
-static void row_scale(const attention_head *h, float *row, float factor)
+/* mask[i][j] = 1 / (1 - probability) where the probability of key j for query `query` + i is kept,
+ * 0 where it is dropped; for as many queries as there are rows and `count` wants. */
+static void draw_masks(const attention_head *h, int64_t query, int64_t count)
 {
-    const vec by = vec_set(factor);
-    for (int64_t j = 0; j < h->width; j += LS_LANES)
-        vec_store(row + j, vec_load(row + j) * by);
+    const ls_mask_part part = {.row = h->query_row + query,
+                               .rows = smaller(count, MASK_ROWS),
+                               .first = h->head * h->a->max_positions,
+                               .count = h->width,
+                               .stride = h->mask_width};
+    LS_KERNEL(dropout_factors)(h->mask, &h->a->dropout, &part);
 }
 
-/* mask[j] = 1 / (1 - probability) where the probability of key j is kept, 0 where it is dropped. */
-static void row_mask(const attention_head *h, int64_t query)
+/* From scores to probabilities, `mask` NULL: nothing is dropped. */
+static void row_forward(const attention_head *h, float *saved, float *row, const float *mask)
 {
-    LS_KERNEL(dropout_factors)
-    (h->mask, &h->a->dropout, h->query_row + query, h->head * h->a->max_positions, h->keys);
-    zero_padding(h, h->mask);
+    saved[0] = row_maximum(h, row);
+    saved[1] = 1.0f / row_exponentials(h, row, saved[0]);
+    const vec factor = vec_set(saved[1]);
+    for (int64_t j = 0; j < h->width; j += LS_LANES) {
+        vec probability = vec_load(row + j) * factor;
+        vec_store(row + j, mask ? probability * vec_load(mask + j) : probability);
+    }
 }
 
 void LS_KERNEL(attention_forward)(const ls_attention *a, int64_t sequence, int64_t head,
                                   void *scratch)
 {
     attention_head h = head_begin(a, sequence, head, scratch);
+    const bool drops = a->dropout.probability > 0.0f;
     for (int64_t begin = 0; begin < h.queries; begin += QUERY_BLOCK) {
         int64_t count = smaller(QUERY_BLOCK, h.queries - begin);
         products_with_keys(&h, h.probability, a->query + query_at(&h, begin), count,
                            a->key + h.key_at);
         for (int64_t i = 0; i < count; i++) {
-            float *row = h.probability + i * h.width, *saved = softmax_at(&h, begin + i);
-            saved[0] = row_maximum(&h, row);
-            row_exponentials(&h, row, saved[0]);
-            saved[1] = 1.0f / row_sum(&h, row);
-            row_scale(&h, row, saved[1]);
-            if (a->dropout.probability > 0.0f) {
-                row_mask(&h, begin + i);
-                for (int64_t j = 0; j < h.width; j += LS_LANES)
-                    vec_store(row + j, vec_load(row + j) * vec_load(h.mask + j));
-            }
+            if (drops && i % MASK_ROWS == 0) draw_masks(&h, begin + i, count - i);
+            row_forward(&h, softmax_at(&h, begin + i), h.probability + i * h.width,
+                        drops ? h.mask + i % MASK_ROWS * h.mask_width : NULL);
         }
         sums_over_keys(&h, a->context + query_at(&h, begin), h.probability, count,
                        a->value + h.key_at);
@@ -209,29 +208,27 @@ void LS_KERNEL(attention_forward)(const ls_attention *a, int64_t sequence, int64
 /* For one query: `row` holds its scores and becomes the dropped-out probabilities, `gradient` holds
  * the gradient of those and becomes the gradient of the scores before scaling:
  * scale * P * (mask * gradient - D), D = sum over keys of P * mask * gradient. */
-static void row_backward(const attention_head *h, int64_t query, float *row, float *gradient)
+static void row_backward(const attention_head *h, const float *saved, float *row, float *gradient,
+                         const float *mask)
 {
-    const float *saved = softmax_at(h, query);
-    row_exponentials(h, row, saved[0]);
-    row_scale(h, row, saved[1]);
-    zero_padding(h, gradient);
-    bool dropped = h->a->dropout.probability > 0.0f;
-    if (dropped) {
-        row_mask(h, query);
-        for (int64_t j = 0; j < h->width; j += LS_LANES)
-            vec_store(gradient + j, vec_load(gradient + j) * vec_load(h->mask + j));
-    }
+    const vec scale = vec_set(h->a->scale), zero = vec_set(0.0f);
+    const vec most = vec_set(saved[0]), factor = vec_set(saved[1]);
     vec16 sums = vec16_set(0.0f);
     for (int64_t j = 0; j < h->width; j += 16)
         for (int part = 0; part < VEC16_PARTS; part++) {
             int64_t at = j + part * LS_LANES;
-            sums.part[part] = vec_fma(vec_load(row + at), vec_load(gradient + at), sums.part[part]);
+            vec e = known(h, vec_exp(vec_load(row + at) * scale - most), at, zero);
+            vec probability = e * factor, d = known(h, vec_load(gradient + at), at, zero);
+            if (mask) d = d * vec_load(mask + at);
+            vec_store(row + at, probability);
+            vec_store(gradient + at, d);
+            sums.part[part] = vec_fma(probability, d, sums.part[part]);
         }
-    const vec sum = vec_set(vec16_sum(sums)), scale = vec_set(h->a->scale);
+    const vec sum = vec_set(vec16_sum(sums));
     for (int64_t j = 0; j < h->width; j += LS_LANES) {
         vec probability = vec_load(row + j);
         vec_store(gradient + j, probability * (vec_load(gradient + j) - sum) * scale);
-        if (dropped) vec_store(row + j, probability * vec_load(h->mask + j));
+        if (mask) vec_store(row + j, probability * vec_load(mask + j));
     }
 }
 
@@ -239,12 +236,17 @@ void LS_KERNEL(attention_backward)(const ls_attention *a, int64_t sequence, int6
                                    void *scratch)
 {
     attention_head h = head_begin(a, sequence, head, scratch);
+    const bool drops = a->dropout.probability > 0.0f;
     for (int64_t begin = 0; begin < h.queries; begin += QUERY_BLOCK) {
         int64_t count = smaller(QUERY_BLOCK, h.queries - begin), at = query_at(&h, begin);
         products_with_keys(&h, h.probability, a->query + at, count, a->key + h.key_at);
         products_with_keys(&h, h.gradient, a->context_gradient + at, count, a->value + h.key_at);
-        for (int64_t i = 0; i < count; i++)
-            row_backward(&h, begin + i, h.probability + i * h.width, h.gradient + i * h.width);
+        for (int64_t i = 0; i < count; i++) {
+            if (drops && i % MASK_ROWS == 0) draw_masks(&h, begin + i, count - i);
+            row_backward(&h, softmax_at(&h, begin + i), h.probability + i * h.width,
+                         h.gradient + i * h.width,
+                         drops ? h.mask + i % MASK_ROWS * h.mask_width : NULL);
+        }
         sums_over_keys(&h, a->query_gradient + at, h.gradient, count, a->key + h.key_at);
         sums_over_queries(&h, a->key_gradient + h.key_at, h.gradient, count, a->query + at,
                           begin > 0);

@@ -5,13 +5,17 @@
 #include "kernels/kernels.h"
 #include "kernels/vector.h"
 
-/* What the elements first .. first + count - 1 of mask row `row` are multiplied by: 0 or
- * 1 / (1 - probability). Needs probability > 0; no alignment of `first` or `to` is asked for. */
-void ls_dropout_factors__ref(float *to, const ls_dropout *dropout, int64_t row, int64_t first,
-                             int64_t count);
-void ls_dropout_factors__avx2(float *to, const ls_dropout *dropout, int64_t row, int64_t first,
-                              int64_t count);
-void ls_dropout_factors__avx512(float *to, const ls_dropout *dropout, int64_t row, int64_t first,
-                                int64_t count);
+/* Some elements of some rows of a mask, and where their factors go. */
+typedef struct ls_mask_part {
+    int64_t row, rows;    /* row .. row + rows - 1 */
+    int64_t first, count; /* elements first .. first + count - 1 of each */
+    int64_t stride;       /* floats between rows of the result, at least count */
+} ls_mask_part;
+
+/* What each element is multiplied by: 0 or 1 / (1 - probability), where the probability is not 0.
+ * `to` is [rows][stride]; what a row has beyond `count` becomes such a factor too, or stays. */
+void ls_dropout_factors__ref(float *to, const ls_dropout *dropout, const ls_mask_part *part);
+void ls_dropout_factors__avx2(float *to, const ls_dropout *dropout, const ls_mask_part *part);
+void ls_dropout_factors__avx512(float *to, const ls_dropout *dropout, const ls_mask_part *part);
 
 #endif

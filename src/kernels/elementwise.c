@@ -5,7 +5,14 @@
 #include "kernels/dropout_factors.h"
 #include "kernels/functions.h"
 
-enum { CHUNK = 512 }; /* mask elements made at once: stays in the L1 cache */
+enum { ROWS = 4, CHUNK = 512 }; /* mask elements made at once: stay in the L1 cache */
+
+static void draw(float factors[ROWS][CHUNK], const ls_dropout *dropout, int64_t row, int64_t rows,
+                 int64_t first, int64_t count)
+{
+    const ls_mask_part part = {row, rows, first, count, CHUNK};
+    LS_KERNEL(dropout_factors)(factors[0], dropout, &part);
+}
 
 static void add_scaled(float *to, const float *old, const float *from, const float *factors,
                        int64_t count)
@@ -36,17 +43,21 @@ void LS_KERNEL(residual_dropout)(float *sum, const float *residual, const float 
                                  int64_t hidden, const ls_dropout *dropout, int64_t begin,
                                  int64_t end)
 {
-    float factors[CHUNK];
+    float factors[ROWS][CHUNK];
     bool draws = dropout->probability > 0.0f;
     if (!draws)
-        for (int i = 0; i < CHUNK; i++)
-            factors[i] = 1.0f;
-    for (int64_t row = begin; row < end; row++) {
+        for (int row = 0; row < ROWS; row++)
+            for (int i = 0; i < CHUNK; i++)
+                factors[row][i] = 1.0f;
+    for (int64_t first = begin; first < end; first += ROWS) {
+        int64_t rows = end - first < ROWS ? end - first : ROWS;
         for (int64_t start = 0; start < hidden; start += CHUNK) {
             int64_t count = hidden - start < CHUNK ? hidden - start : CHUNK;
-            int64_t at = row * hidden + start;
-            if (draws) LS_KERNEL(dropout_factors)(factors, dropout, row, start, count);
-            add_scaled(sum + at, residual + at, branch + at, factors, count);
+            if (draws) draw(factors, dropout, first, rows, start, count);
+            for (int64_t row = 0; row < rows; row++) {
+                int64_t at = (first + row) * hidden + start;
+                add_scaled(sum + at, residual + at, branch + at, factors[row], count);
+            }
         }
     }
 }
@@ -60,82 +71,80 @@ void LS_KERNEL(dropout)(float *to, const float *from, int64_t hidden, const ls_d
                    (size_t)((end - begin) * hidden) * sizeof *to);
         return;
     }
-    float factors[CHUNK];
-    for (int64_t row = begin; row < end; row++) {
+    float factors[ROWS][CHUNK];
+    for (int64_t first = begin; first < end; first += ROWS) {
+        int64_t rows = end - first < ROWS ? end - first : ROWS;
         for (int64_t start = 0; start < hidden; start += CHUNK) {
             int64_t count = hidden - start < CHUNK ? hidden - start : CHUNK;
-            int64_t at = row * hidden + start;
-            LS_KERNEL(dropout_factors)(factors, dropout, row, start, count);
-            scale(to + at, from + at, factors, count);
+            draw(factors, dropout, first, rows, start, count);
+            for (int64_t row = 0; row < rows; row++) {
+                int64_t at = (first + row) * hidden + start;
+                scale(to + at, from + at, factors[row], count);
+            }
         }
     }
 }
 
-/* One loop for each kind: the switch inside vec_activation is resolved at compile time. */
-LS_INLINE void apply(ls_activation kind, float *out, const float *in, int64_t count)
+/* One loop for each kind: the switches inside are resolved at compile time. What activation and
+ * slope have in common is computed once. */
+LS_INLINE void apply(ls_activation kind, float *out, float *slope, const float *in, int64_t stride,
+                     int64_t rows, int64_t columns)
 {
-    int64_t e = 0;
-    for (; e + LS_LANES <= count; e += LS_LANES)
-        vec_store(out + e, vec_activation(kind, vec_load(in + e)));
-    if (e < count)
-        vec_store_first(out + e, vec_activation(kind, vec_load_first(in + e, count - e)),
-                        count - e);
+    for (int64_t row = 0; row < rows; row++) {
+        const int64_t end = row * stride + columns;
+        int64_t e = row * stride;
+        for (; e + LS_LANES <= end; e += LS_LANES) {
+            vec x = vec_load(in + e);
+            if (slope) vec_store(slope + e, vec_activation_slope(kind, x));
+            vec_store(out + e, vec_activation(kind, x));
+        }
+        const int64_t left = end - e;
+        if (left <= 0) continue;
+        vec x = vec_load_first(in + e, left);
+        if (slope) vec_store_first(slope + e, vec_activation_slope(kind, x), left);
+        vec_store_first(out + e, vec_activation(kind, x), left);
+    }
 }
 
-void LS_KERNEL(activation)(ls_activation kind, float *out, const float *in, int64_t count)
+#define APPLY(kind)                                                                                \
+    if (slope)                                                                                     \
+        apply(kind, out, slope, in, stride, rows, columns);                                        \
+    else                                                                                           \
+        apply(kind, out, NULL, in, stride, rows, columns)
+
+void LS_KERNEL(activation)(ls_activation kind, float *out, float *slope, const float *in,
+                           int64_t stride, int64_t rows, int64_t columns)
 {
     switch (kind) {
     case LS_ACTIVATION_GELU:
-        apply(LS_ACTIVATION_GELU, out, in, count);
+        APPLY(LS_ACTIVATION_GELU);
         break;
     case LS_ACTIVATION_GELU_TANH:
-        apply(LS_ACTIVATION_GELU_TANH, out, in, count);
+        APPLY(LS_ACTIVATION_GELU_TANH);
         break;
     case LS_ACTIVATION_RELU:
-        apply(LS_ACTIVATION_RELU, out, in, count);
+        APPLY(LS_ACTIVATION_RELU);
         break;
     case LS_ACTIVATION_TANH:
-        apply(LS_ACTIVATION_TANH, out, in, count);
+        APPLY(LS_ACTIVATION_TANH);
         break;
     case LS_ACTIVATION_NONE:
-        apply(LS_ACTIVATION_NONE, out, in, count);
+        APPLY(LS_ACTIVATION_NONE);
         break;
     }
 }
 
-LS_INLINE void apply_backward(ls_activation kind, float *in_gradient, const float *out_gradient,
-                              const float *in, int64_t count)
+void LS_KERNEL(multiply)(float *out, const float *a, const float *b, int64_t stride, int64_t rows,
+                         int64_t columns)
 {
-    int64_t e = 0;
-    for (; e + LS_LANES <= count; e += LS_LANES)
-        vec_store(in_gradient + e,
-                  vec_load(out_gradient + e) * vec_activation_derivative(kind, vec_load(in + e)));
-    int64_t left = count - e;
-    if (left)
-        vec_store_first(in_gradient + e,
-                        vec_load_first(out_gradient + e, left) *
-                            vec_activation_derivative(kind, vec_load_first(in + e, left)),
-                        left);
-}
-
-void LS_KERNEL(activation_backward)(ls_activation kind, float *in_gradient,
-                                    const float *out_gradient, const float *in, int64_t count)
-{
-    switch (kind) {
-    case LS_ACTIVATION_GELU:
-        apply_backward(LS_ACTIVATION_GELU, in_gradient, out_gradient, in, count);
-        break;
-    case LS_ACTIVATION_GELU_TANH:
-        apply_backward(LS_ACTIVATION_GELU_TANH, in_gradient, out_gradient, in, count);
-        break;
-    case LS_ACTIVATION_RELU:
-        apply_backward(LS_ACTIVATION_RELU, in_gradient, out_gradient, in, count);
-        break;
-    case LS_ACTIVATION_TANH:
-        apply_backward(LS_ACTIVATION_TANH, in_gradient, out_gradient, in, count);
-        break;
-    case LS_ACTIVATION_NONE:
-        apply_backward(LS_ACTIVATION_NONE, in_gradient, out_gradient, in, count);
-        break;
+    for (int64_t row = 0; row < rows; row++) {
+        const int64_t end = row * stride + columns;
+        int64_t e = row * stride;
+        for (; e + LS_LANES <= end; e += LS_LANES)
+            vec_store(out + e, vec_load(a + e) * vec_load(b + e));
+        const int64_t left = end - e;
+        if (left > 0)
+            vec_store_first(out + e, vec_load_first(a + e, left) * vec_load_first(b + e, left),
+                            left);
     }
 }

@@ -25,7 +25,7 @@
     X(add_rows, isa)                                                                               \
     X(embedding_gradient, isa)                                                                     \
     X(activation, isa)                                                                             \
-    X(activation_backward, isa)                                                                    \
+    X(multiply, isa)                                                                               \
     X(adamw, isa)                                                                                  \
     X(squared_sums, isa)                                                                           \
     X(squared_sums_rows, isa)                                                                      \

@@ -5,7 +5,6 @@
  * lie whenever the tile kernels can; B with its depth contiguous (weights in a forward product) is
  * transposed into panels, a block at a time. A chain cut by DEPTH_BLOCK waits in C and goes on from
  * there, which leaves its bits as they are. */
-#include "kernels/activation.h"
 #include "kernels/functions.h"
 #include "kernels/scratch.h"
 #include "kernels/tile.h"
@@ -21,42 +20,6 @@ typedef struct tile_place {
     int64_t a_stride, b_row;
     tile_layout layout;
 } tile_place;
-
-LS_INLINE void activate_as(ls_activation kind, float *to, const float *from, int64_t row,
-                           int64_t rows, int64_t columns)
-{
-    for (int64_t i = 0; i < rows; i++, to += row, from += row) {
-        int64_t n = 0;
-        for (; n + LS_LANES <= columns; n += LS_LANES)
-            vec_store(to + n, vec_activation(kind, vec_load(from + n)));
-        if (n < columns)
-            vec_store_first(to + n, vec_activation(kind, vec_load_first(from + n, columns - n)),
-                            columns - n);
-    }
-}
-
-/* to = activation(from) over a tile that is still in the first-level cache. */
-static void activate(ls_activation kind, float *to, const float *from, int64_t row, int64_t rows,
-                     int64_t columns)
-{
-    switch (kind) {
-    case LS_ACTIVATION_NONE:
-        activate_as(LS_ACTIVATION_NONE, to, from, row, rows, columns);
-        break;
-    case LS_ACTIVATION_GELU:
-        activate_as(LS_ACTIVATION_GELU, to, from, row, rows, columns);
-        break;
-    case LS_ACTIVATION_GELU_TANH:
-        activate_as(LS_ACTIVATION_GELU_TANH, to, from, row, rows, columns);
-        break;
-    case LS_ACTIVATION_RELU:
-        activate_as(LS_ACTIVATION_RELU, to, from, row, rows, columns);
-        break;
-    case LS_ACTIVATION_TANH:
-        activate_as(LS_ACTIVATION_TANH, to, from, row, rows, columns);
-        break;
-    }
-}
 
 /* A tile whose last vector is not whole: its chains start and end in `edge`, padded. */
 static void run_edge(ls_tile *tile, ls_tile_kernel kernel, int64_t rows, int64_t columns,
@@ -82,11 +45,24 @@ static void run_edge(ls_tile *tile, ls_tile_kernel kernel, int64_t rows, int64_t
                             smaller(LS_LANES, columns - n));
 }
 
+/* What is done to complete chains while their tile is still in the first-level cache. */
+static void finish_tile(const ls_gemm *g, const tile_place *place, const float *chains, int64_t at)
+{
+    float *c = g->c + at, *slope = g->slope ? g->slope + at : NULL;
+    if (g->activation != LS_ACTIVATION_NONE || slope) {
+        LS_KERNEL(activation)
+        (g->activation, c, slope, chains, g->c_row, place->rows, place->columns);
+    }
+    if (g->factor) {
+        LS_KERNEL(multiply)(c, c, g->factor + at, g->c_row, place->rows, place->columns);
+    }
+}
+
 static void run_tile(const ls_gemm *g, const tile_place *place, float *edge)
 {
     const int32_t offsets[2] = {0, (int32_t)place->depth};
     const uint8_t merges[1] = {0};
-    float *chains = g->before_activation ? g->before_activation : g->c;
+    float *chains = g->slope ? g->slope : g->c; /* until the last block of the depth is done */
     int64_t at = place->row * g->c_row + place->column;
     ls_tile tile = {
         .a = place->a,
@@ -114,8 +90,7 @@ static void run_tile(const ls_gemm *g, const tile_place *place, float *edge)
         run_edge(&tile, kernel, place->rows, place->columns, edge);
     else
         kernel(&tile);
-    if (place->last && (g->activation != LS_ACTIVATION_NONE || chains != g->c))
-        activate(g->activation, g->c + at, chains + at, g->c_row, place->rows, place->columns);
+    if (place->last) finish_tile(g, place, chains + at, at);
 }
 
 /* A is read where it lies if its rows or its columns are contiguous, unless its rows would fall

@@ -30,8 +30,8 @@ typedef struct ls_dropout {
 
 /* C[m][n] = activation(chain), chain = start, then fma(A(m,k), B(k,n), chain) for k = 0, 1, ...
  * in that order; start = bias[n], or C[m][n] with `accumulate`, or 0. One rounding a step: the bits
- * of an element depend on its own row and column only. With `before_activation` the chain's value
- * is stored there too. */
+ * of an element depend on its own row and column only. With `slope` activation'(chain) is stored
+ * there, which the backward pass multiplies by; with `factor` C[m][n] = chain * factor[m][n]. */
 typedef struct ls_gemm {
     int64_t rows, columns, depth; /* M, N, K; any may be 0 */
     const float *a;
@@ -43,7 +43,8 @@ typedef struct ls_gemm {
     bool accumulate;   /* not together with bias or activation */
     const float *bias; /* [N] or NULL */
     ls_activation activation;
-    float *before_activation; /* as c, same stride; NULL: not kept */
+    float *slope;        /* as c, same stride; NULL: not wanted */
+    const float *factor; /* as c, same stride; NULL: 1; not together with an activation */
 } ls_gemm;
 
 /* G[n][k] = sum over rows t of left[t][n] * right[t][k], in the order of `schedule`: inside a
@@ -113,7 +114,8 @@ typedef struct ls_classifier_loss {
  * p -= lr * decay * p; m += (1 - b1) (g - m); v = b2 v + (1 - b2) g g;
  * p -= (lr / c1) * m / (sqrt(v) / sqrt(c2) + epsilon), with g = gradient * clip_factor.
  * With `l2` Adam as Kingma and Ba 2015: the decay is part of the gradient, g += decay * p, and the
- * first line is left out. */
+ * first line is left out. Without moments (NULL; not with `l2`, and epsilon not 0) they and the
+ * gradient are zeros, and stay so: of the formula only the first line is left. */
 typedef struct ls_adamw {
     float *parameter, *first_moment, *second_moment;
     const float *gradient; /* NULL: zero everywhere */
@@ -178,11 +180,14 @@ typedef struct ls_kernels {
                                int64_t hidden, const ls_row_schedule *schedule, int64_t begin,
                                int64_t end);
 
+    /* [rows][columns] matrices, all with the same `stride`; results may be an operand's bytes.
+     * out = activation(in), slope = activation'(in); slope may be NULL */
+    void (*activation)(ls_activation kind, float *out, float *slope, const float *in,
+                       int64_t stride, int64_t rows, int64_t columns);
+    void (*multiply)(float *out, const float *a, const float *b, int64_t stride, int64_t rows,
+                     int64_t columns); /* out = a * b */
+
     /* Flat arrays. */
-    void (*activation)(ls_activation kind, float *out, const float *in, int64_t count);
-    /* in_gradient = out_gradient * activation'(in); `in` is the value before the activation */
-    void (*activation_backward)(ls_activation kind, float *in_gradient, const float *out_gradient,
-                                const float *in, int64_t count);
     void (*adamw)(const ls_adamw *update);
     /* blocks[i] = sum of squares in double of values[1024 i .. 1024 i + 1023] (the last one may be
      * short): 16 lanes, then the fixed tree. i in [begin, end). */

@@ -50,7 +50,8 @@ static inline int64_t left_floats(int64_t tokens)
     return WIDE_TILE ? 0 : larger(left_tile_floats(tokens), TOKEN_BLOCK * GROUP_ROWS);
 }
 
-/* attention: blocks of QUERY_BLOCK rows of scores, each row padded to whole groups of 16. */
-enum { QUERY_BLOCK = 56 };
+/* attention: blocks of QUERY_BLOCK rows of scores, each row padded to whole groups of 16, and of
+ * MASK_ROWS rows of the dropout mask, padded to what is drawn at once. */
+enum { QUERY_BLOCK = 56, MASK_ROWS = 4, MASK_GROUP = 32 };
 
 #endif

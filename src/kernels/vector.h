@@ -138,6 +138,11 @@ static inline vec vec_keep_first(vec value, int64_t count)
 {
     return (vec)_mm512_maskz_mov_ps((__mmask16)((1u << count) - 1u), (__m512)value);
 }
+/* `other` in all lanes but the first `count`. */
+static inline vec vec_first_else(vec value, int64_t count, vec other)
+{
+    return (vec)_mm512_mask_blend_ps((__mmask16)((1u << count) - 1u), (__m512)other, (__m512)value);
+}
 
 #elif defined(LS_ISA_AVX2)
 
@@ -199,6 +204,10 @@ static inline vec vec_keep_first(vec value, int64_t count)
 {
     return (vec)_mm256_and_ps((__m256)value, (__m256)first_lanes_mask(count));
 }
+static inline vec vec_first_else(vec value, int64_t count, vec other)
+{
+    return (vec)_mm256_blendv_ps((__m256)other, (__m256)value, (__m256)first_lanes_mask(count));
+}
 
 #else /* one lane: the portable reference */
 
@@ -254,6 +263,10 @@ static inline vec vec_keep_first(vec value, int64_t count)
 {
     return count ? value : 0.0f;
 }
+static inline vec vec_first_else(vec value, int64_t count, vec other)
+{
+    return count ? value : other;
+}
 
 #endif
 
@@ -279,15 +292,47 @@ LS_INLINE vec16 vec16_set(float value)
 }
 
 /* Lanes i and i + 8 are added, then i and i + 4, i + 2, i + 1: the one tree, on every set. */
+#if LS_LANES > 1
+#if LS_LANES == 16
+#define VEC16_HALVES(a)                                                                            \
+    (_mm512_castps512_ps256((__m512)(a).part[0])), (_mm512_extractf32x8_ps((__m512)(a).part[0], 1))
+#else
+#define VEC16_HALVES(a) ((__m256)(a).part[0]), ((__m256)(a).part[1])
+#endif
 static inline float vec16_sum(vec16 a)
 {
-    float lane[16];
-    for (int part = 0; part < VEC16_PARTS; part++)
-        vec_store(lane + part * LS_LANES, a.part[part]);
+    const __m256 halves[2] = {VEC16_HALVES(a)};
+    __m256 eight = _mm256_add_ps(halves[0], halves[1]);
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+/* The largest of the lanes, by (a > b) ? a : b along the same tree. */
+static inline float vec16_max(vec16 a)
+{
+    const __m256 halves[2] = {VEC16_HALVES(a)};
+    __m256 eight = _mm256_max_ps(halves[0], halves[1]);
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+#else
+static inline float vec16_sum(vec16 a)
+{
     for (int width = 8; width > 0; width /= 2)
         for (int i = 0; i < width; i++)
-            lane[i] = lane[i] + lane[i + width];
-    return lane[0];
+            a.part[i] = a.part[i] + a.part[i + width];
+    return a.part[0];
 }
+
+static inline float vec16_max(vec16 a)
+{
+    for (int width = 8; width > 0; width /= 2)
+        for (int i = 0; i < width; i++)
+            a.part[i] = vec_max(a.part[i], a.part[i + width]);
+    return a.part[0];
+}
+#endif
 
 #endif

@@ -20,6 +20,8 @@ enum { LS_COMPARE_NAME_BYTES = 80, LS_COMPARE_REASON_BYTES = 600 };
 typedef struct ls_compare_strategy {
     char name[LS_COMPARE_NAME_BYTES]; /* as --strategy takes it: "zero3+offload" */
     bool single;                      /* runs on one device */
+    const char *const *flags;         /* those of the options that this strategy takes */
+    size_t flag_count;
 } ls_compare_strategy;
 
 /* Everything borrowed until the comparison is freed. */
@@ -27,7 +29,7 @@ typedef struct ls_compare_options {
     const char *program; /* `lockstep` itself */
     const char *output;
     /* Flags of every run: all but the strategy, devices, threads, seed, batch size, number of
-     * steps, evaluation files and output. */
+     * steps, evaluation files and output; a strategy takes those that it lists itself. */
     const char *const *flags;
     size_t flag_count;
     const ls_compare_strategy *strategies;

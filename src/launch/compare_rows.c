@@ -109,15 +109,24 @@ static void fill_target(ls_compare_row *row, double target)
     }
 }
 
-/* Each profile measured the peak of its cores: the best of those with as many counts for all. */
+/* The best rate that a row's runs have shown: its profile's peak, or a timing run's own. */
+static double best_rate(const ls_compare_row *row)
+{
+    double best = row->full.peak_flops_per_second;
+    for (size_t i = 0; i < row->round_count; i++)
+        best = fmax(best, row->rounds[i].values[LS_MEASURE_FLOPS_PER_SECOND]);
+    return best;
+}
+
+/* Each profile measured the peak of its cores, perhaps while something else had a part of them: the
+ * best that runs on as many cores have shown counts for all, so that none is above it. */
 static void fill_share_of_peak(const ls_comparison *comparison, ls_compare_row *row)
 {
     double peak = row->full.peak_flops_per_second;
-    for (size_t i = 0; i < comparison->row_count; i++) {
+    for (size_t i = 0; isfinite(peak) && i < comparison->row_count; i++) {
         const ls_compare_row *other = &comparison->rows[i];
         bool alike = other->devices * other->threads == row->devices * row->threads;
-        if (alike && other->full.peak_flops_per_second > peak)
-            peak = other->full.peak_flops_per_second;
+        if (alike && other->state == LS_COMPARE_DONE) peak = fmax(peak, best_rate(other));
     }
     row->values[LS_MEASURE_SHARE_OF_PEAK] = row->values[LS_MEASURE_FLOPS_PER_SECOND] / peak;
 }

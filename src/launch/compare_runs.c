@@ -62,8 +62,8 @@ static ls_status add_row(word_list *list, const ls_compare_options *options,
 {
     LS_TRY(add_word(list, options->program, "", error));
     LS_TRY(add_word(list, "train", "", error));
-    for (size_t i = 0; i < options->flag_count; i++)
-        LS_TRY(add_word(list, options->flags[i], "", error));
+    for (size_t i = 0; i < row->strategy->flag_count; i++)
+        LS_TRY(add_word(list, row->strategy->flags[i], "", error));
     LS_TRY(add_word(list, "--strategy=", row->strategy->name, error));
     LS_TRY(add_integer(list, "--devices=", row->devices, error));
     LS_TRY(add_integer(list, "--threads=", row->threads, error));

@@ -144,16 +144,25 @@ static void add_causes(sentence *text, const ls_comparison *comparison, const ls
     double optimizer = value(row, LS_MEASURE_SHARE_OPTIMIZER);
     size_t before = strlen(text->text);
     char first[32], second[32];
-    if (bytes >= bandwidth_limit * machine)
+    figures(first, 1e-9 * bytes);
+    figures(second, 1e-9 * machine);
+    if (bytes > machine)
+        add(text,
+            " Memory bandwidth: ops of %" PRId64 " devices touch %s GB/s, more than the %s that "
+            "memory was measured to move: caches help, or other programs ran meanwhile.",
+            row->devices, first, second);
+    else if (bytes >= bandwidth_limit * machine)
         add(text, " Memory bandwidth: %" PRId64 " devices read and write %s GB/s of %s.",
-            row->devices, figures(first, 1e-9 * bytes), figures(second, 1e-9 * machine));
+            row->devices, first, second);
     if (waiting >= waiting_limit)
         add(text, " Communication: %.0f %% of a step is spent waiting for the exchange.",
             100 * waiting);
     if (optimizer >= optimizer_limit)
         add(text, " The optimizer takes %.0f %% of a step.", 100 * optimizer);
+    /* Behind the semicolon is a rate of the profile's steps: the table has that of the timing. */
     if (strlen(text->text) == before && *row->full.bottleneck)
-        add(text, " Its profile names %s.", row->full.bottleneck);
+        add(text, " Its profile names %.*s.", (int)strcspn(row->full.bottleneck, ";"),
+            row->full.bottleneck);
 }
 
 static void judge_devices(ls_comparison *comparison)

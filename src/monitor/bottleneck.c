@@ -16,8 +16,7 @@ const char *ls_bottleneck_name(ls_bottleneck bottleneck)
     return names[bottleneck];
 }
 
-static void describe(const ls_profile_summary *summary, const ls_profile *profile, int percent,
-                     char what[300])
+static void describe(const ls_profile_summary *summary, int percent, char what[300])
 {
     double seconds = (double)summary->nanoseconds * 1e-9;
     switch (summary->bottleneck) {
@@ -25,13 +24,13 @@ static void describe(const ls_profile_summary *summary, const ls_profile *profil
         snprintf(what, 300,
                  "compute: %d %% of the step is in ops that arithmetic bounds; the whole step runs "
                  "at %.0f %% of this machine's best product",
-                 percent, 100 * summary->flops / seconds / profile->options.peak.flops_per_second);
+                 percent, 100 * summary->flops / seconds / summary->peak.flops_per_second);
         return;
     case LS_BOTTLENECK_MEMORY_BANDWIDTH:
         snprintf(what, 300,
                  "memory bandwidth: %d %% of the step is in ops that reading and writing memory "
                  "bounds (a copy reaches %.1f GB/s here)",
-                 percent, 1e-9 * profile->options.peak.bytes_per_second);
+                 percent, 1e-9 * summary->peak.bytes_per_second);
         return;
     case LS_BOTTLENECK_COMMUNICATION:
         snprintf(what, 300,
@@ -95,6 +94,6 @@ void ls_bottleneck_lines(const ls_profile_summary *summary, const ls_profile *pr
 {
     char room[300];
     int percent = (int)(100 * summary->bottlenecks[summary->bottleneck] + 0.5);
-    describe(summary, profile, percent, what);
+    describe(summary, percent, what);
     snprintf(option, 300, "%s", advise(summary, profile, room));
 }

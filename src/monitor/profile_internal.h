@@ -99,6 +99,9 @@ typedef struct ls_profile_summary {
     int64_t nanoseconds;    /* of the steps */
     int64_t tokens;
     double flops; /* of passes and updates */
+    /* As it was measured, but no less than what a kind of op or a layer did: the measurement may
+     * have had less of the machine than the steps. */
+    ls_machine_peak peak;
     ls_step_times share;
     double bottlenecks[LS_BOTTLENECK_COUNT]; /* share of the step's time */
     ls_bottleneck bottleneck;

@@ -1,4 +1,5 @@
 /* summary.txt and summary.json. */
+#include <math.h>
 #include <stdio.h>
 
 #include "base/numbers.h"
@@ -21,10 +22,10 @@ static double rate(double amount, int64_t nanoseconds)
     return nanoseconds > 0 ? 1e9 * amount / (double)nanoseconds : 0;
 }
 
-/* Of one rank: the machine's best is that of all its cores. */
-static double rank_peak(const ls_profile *profile, double peak)
+/* Of one rank's part of the machine's best, which is that of all its cores. */
+static double share_of_peak(const ls_profile *profile, double reached, double peak)
 {
-    return peak / profile->options.ranks;
+    return reached / (peak / profile->options.ranks);
 }
 
 /* --- to read -----------------------------------------------------------------------------------
@@ -43,14 +44,15 @@ static ls_status text_row(ls_text *text, const ls_profile_row *row,
     char name[40];
     int length = row->name_length < 0 ? 36 : row->name_length;
     double flops = rate(row->flops, row->nanoseconds), bytes = rate(row->bytes, row->nanoseconds);
-    const ls_machine_peak *peak = &profile->options.peak;
+    double computed = share_of_peak(profile, flops, summary->peak.flops_per_second);
+    double moved = share_of_peak(profile, bytes, summary->peak.bytes_per_second);
     snprintf(name, sizeof name, "%.*s", length > 36 ? 36 : length, row->name);
-    return ls_text_print(text, error, "%-36s %7lld %10.3f %7.1f %9.1f %8.1f %8.1f %8.1f\n", name,
+    LS_TRY(ls_text_print(text, error, "%-36s %7lld %10.3f %7.1f %9.1f %8.1f %8.1f ", name,
                          (long long)row->calls, milliseconds(profile, row->nanoseconds),
                          1e-7 * (double)row->nanoseconds / whole_seconds(summary, profile),
-                         1e-9 * flops, 1e-9 * bytes,
-                         100 * flops / rank_peak(profile, peak->flops_per_second),
-                         100 * bytes / rank_peak(profile, peak->bytes_per_second));
+                         1e-9 * flops, 1e-9 * bytes, 100 * computed));
+    if (moved > 1) return ls_text_print(text, error, "%8s\n", "cached");
+    return ls_text_print(text, error, "%8.1f\n", 100 * moved);
 }
 
 static ls_status text_rows(ls_text *text, const char *title, const ls_profile_row *rows,
@@ -113,8 +115,8 @@ ls_status ls_profile_summary_text(const ls_profile_summary *summary, const ls_pr
         (long long)profile->steps[profile->written_steps - 1].step, options->ranks,
         options->ranks == 1 ? "" : "s", options->threads, options->threads == 1 ? "" : "s",
         1e3 * seconds / (double)profile->written_steps, (double)summary->tokens / seconds,
-        1e-9 * summary->flops / seconds, 1e-9 * options->peak.flops_per_second,
-        1e-9 * options->peak.bytes_per_second, what, option));
+        1e-9 * summary->flops / seconds, 1e-9 * summary->peak.flops_per_second,
+        1e-9 * summary->peak.bytes_per_second, what, option));
     if (profile->left_out)
         LS_TRY(ls_text_print(text, error,
                              "The step has %lld spans more than trace.json has room for; they are "
@@ -155,8 +157,8 @@ static ls_status json_row(ls_text *text, const char *key, const ls_profile_row *
                           const ls_profile_summary *summary, const ls_profile *profile,
                           ls_error *error)
 {
-    const ls_machine_peak *peak = &profile->options.peak;
     double flops = rate(row->flops, row->nanoseconds), bytes = rate(row->bytes, row->nanoseconds);
+    double moved = share_of_peak(profile, bytes, summary->peak.bytes_per_second);
     int length = row->name_length < 0 ? 200 : row->name_length;
     LS_TRY(ls_text_print(text, error, "\n    {\"%s\": \"%.*s\", \"calls\": %lld", key, length,
                          row->name, (long long)row->calls));
@@ -168,9 +170,9 @@ static ls_status json_row(ls_text *text, const char *key, const ls_profile_row *
     LS_TRY(put_number(text, "flops_per_second", flops, error));
     LS_TRY(put_number(text, "bytes_per_second", bytes, error));
     LS_TRY(put_number(text, "share_of_peak_flops",
-                      flops / rank_peak(profile, peak->flops_per_second), error));
-    LS_TRY(put_number(text, "share_of_peak_bytes",
-                      bytes / rank_peak(profile, peak->bytes_per_second), error));
+                      share_of_peak(profile, flops, summary->peak.flops_per_second), error));
+    /* More than memory gives comes from a cache. */
+    LS_TRY(put_number(text, "share_of_peak_bytes", moved > 1 ? NAN : moved, error));
     return ls_text_append(text, "}", 1, error);
 }
 
@@ -265,8 +267,8 @@ ls_status ls_profile_summary_json(const ls_profile_summary *summary, const ls_pr
     LS_TRY(put_number(text, "seconds", seconds, error));
     LS_TRY(put_number(text, "tokens_per_second", (double)summary->tokens / seconds, error));
     LS_TRY(put_number(text, "flops_per_second", summary->flops / seconds, error));
-    LS_TRY(put_number(text, "peak_flops_per_second", options->peak.flops_per_second, error));
-    LS_TRY(put_number(text, "peak_bytes_per_second", options->peak.bytes_per_second, error));
+    LS_TRY(put_number(text, "peak_flops_per_second", summary->peak.flops_per_second, error));
+    LS_TRY(put_number(text, "peak_bytes_per_second", summary->peak.bytes_per_second, error));
     LS_TRY(json_bottleneck(text, summary, profile, error));
     LS_TRY(json_shares(text, summary, error));
     LS_TRY(json_rows(text, "ops", "op", summary->ops, summary->op_count, summary, profile, error));

@@ -206,6 +206,16 @@ static void find_bottleneck(ls_profile_summary *summary, const ls_profile *profi
         if (shares[i] > shares[summary->bottleneck]) summary->bottleneck = i;
 }
 
+static void raise_peak(ls_profile_summary *summary, const ls_profile_row *rows, int32_t count,
+                       int ranks)
+{
+    for (int32_t i = 0; i < count; i++) {
+        double seconds = 1e-9 * (double)rows[i].nanoseconds;
+        double all = seconds > 0 ? ranks * rows[i].flops / seconds : 0;
+        if (all > summary->peak.flops_per_second) summary->peak.flops_per_second = all;
+    }
+}
+
 static int by_time(const void *left, const void *right)
 {
     int64_t a = ((const ls_profile_row *)left)->nanoseconds;
@@ -228,6 +238,9 @@ ls_status ls_profile_summary_make(ls_profile_summary *summary, const ls_profile 
             add_span(summary, profile, i / LS_TRACE_THREAD_COUNT,
                      (ls_trace_thread)(i % LS_TRACE_THREAD_COUNT), &one->track->spans[s]);
     }
+    summary->peak = profile->options.peak;
+    raise_peak(summary, summary->ops, summary->op_count, ranks);
+    raise_peak(summary, summary->layers, summary->layer_count, ranks);
     find_shares(summary, profile);
     find_bottleneck(summary, profile);
     qsort(summary->ops, (size_t)summary->op_count, sizeof *summary->ops, by_time);

@@ -10,6 +10,9 @@
 /* Room for the last event and the closing brackets. */
 enum { ROOM_AT_END = 1 << 14 };
 
+/* Perfetto takes thread 0 of any process for the idle thread, one for all: threads count from 1. */
+enum { FIRST_THREAD = 1 };
+
 /* Bytes of activations that live while an op runs: they grow with the tokens and the samples. */
 typedef struct live_bytes {
     int64_t constant, a_token, a_sample;
@@ -163,7 +166,7 @@ static ls_status put_span(const writer *w, int rank, int thread, const ls_span *
     LS_TRY(ls_text_print(w->text, error, ",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\"",
                          span->name ? span->name : ls_op_name(op->kind),
                          span->name ? others[thread] : category(op)));
-    LS_TRY(ls_text_print(w->text, error, ",\"pid\":%d,\"tid\":%d", rank, thread));
+    LS_TRY(ls_text_print(w->text, error, ",\"pid\":%d,\"tid\":%d", rank, FIRST_THREAD + thread));
     LS_TRY(put_microseconds(w->text, ",\"ts\":", ls_profile_nanoseconds(w->profile, span->begin),
                             error));
     LS_TRY(put_microseconds(w->text, ",\"dur\":", ls_span_nanoseconds(w->profile, span), error));
@@ -205,7 +208,7 @@ static ls_status put_step_names(const writer *w, const ls_profiled_step *step, l
         LS_TRY(ls_text_print(w->text, error,
                              ",\n{\"ph\":\"X\",\"name\":\"step %lld\",\"cat\":\"step\",\"pid\":%d,"
                              "\"tid\":%d",
-                             (long long)step->step, rank, LS_TRACE_COMPUTE));
+                             (long long)step->step, rank, FIRST_THREAD + LS_TRACE_COMPUTE));
         LS_TRY(put_microseconds(w->text, ",\"ts\":", begin, error));
         LS_TRY(put_microseconds(w->text, ",\"dur\":", end - begin, error));
         LS_TRY(
@@ -282,7 +285,7 @@ static ls_status put_names(const writer *w, ls_error *error)
             LS_TRY(ls_text_print(w->text, error,
                                  ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%d,"
                                  "\"args\":{\"name\":\"%s\"}}",
-                                 rank, thread, threads[thread]));
+                                 rank, FIRST_THREAD + thread, threads[thread]));
         }
     }
     return LS_OK;

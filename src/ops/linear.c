@@ -4,7 +4,9 @@
 #include "ops/ops.h"
 
 enum { X, WEIGHT, BIAS, INPUTS };
-enum { Y, BEFORE, OUTPUTS };
+enum { Y, SLOPE, OUTPUTS };
+/* Of the input's gradient. */
+enum { FACTOR = 3, GRADIENT_INPUTS };
 
 ls_status ls_linear(ls_program *program, const char *name, ls_value_id x, ls_value_id weight,
                     ls_value_id bias, ls_activation activation, ls_value_id *y, ls_error *error)
@@ -17,10 +19,10 @@ ls_status ls_linear(ls_program *program, const char *name, ls_value_id x, ls_val
     ls_dimension shape[] = {ls_rows_of(program, x), ls_rows_of(program, weight)};
     LS_TRY(ls_new_activation(program, y, name, "", 2, shape, error));
     op.outputs[Y] = *y;
-    /* The backward pass needs the value before the activation. */
+    /* The backward pass multiplies by the activation's slope: made here, where it shares most of
+     * its work with the activation. */
     if (activation != LS_ACTIVATION_NONE && program->training)
-        LS_TRY(ls_new_activation(program, &op.outputs[BEFORE], name, ".before_activation", 2, shape,
-                                 error));
+        LS_TRY(ls_new_activation(program, &op.outputs[SLOPE], name, ".slope", 2, shape, error));
     return ls_program_op(program, &op, error);
 }
 
@@ -32,18 +34,23 @@ static ls_status linear_check(const ls_program *program, const ls_op *op, ls_err
     LS_TRY(ls_check_matrix(program, op, op->inputs[WEIGHT], features, depth, error));
     LS_TRY(ls_check_vector(program, op, op->inputs[BIAS], features, error));
     LS_TRY(ls_check_matrix(program, op, op->outputs[Y], rows, features, error));
-    return ls_check_matrix(program, op, op->outputs[BEFORE], rows, features, error);
+    return ls_check_matrix(program, op, op->outputs[SLOPE], rows, features, error);
 }
 
 static ls_status append_activation_backward(ls_gradient_pass *pass, const ls_op *op,
                                             ls_value_id *gradient, ls_error *error)
 {
     if (op->attributes.activation == LS_ACTIVATION_NONE) return LS_OK;
+    ls_op *last = &pass->program->ops[pass->program->op_count - 1];
+    if (last->kind == LS_OP_LINEAR_INPUT_GRADIENT && last->outputs[0] == *gradient) {
+        /* The product that has just made the gradient multiplies what it stores. */
+        last->inputs[FACTOR] = op->outputs[SLOPE];
+        return LS_OK;
+    }
     ls_op backward = ls_op_of(LS_OP_ACTIVATION_BACKWARD, LS_SEGMENT_PASS, op->name);
     backward.inputs[0] = *gradient;
-    backward.inputs[1] = op->outputs[BEFORE];
-    backward.attributes.activation = op->attributes.activation;
-    LS_TRY(ls_gradient_like(pass, op->outputs[BEFORE], "", gradient, error));
+    backward.inputs[1] = op->outputs[SLOPE];
+    LS_TRY(ls_gradient_like(pass, op->outputs[SLOPE], "", gradient, error));
     backward.outputs[0] = *gradient;
     return ls_program_op(pass->program, &backward, error);
 }
@@ -94,7 +101,8 @@ const ls_op_definition ls_op_definition_LINEAR = {
     .cost = linear_cost,
 };
 
-/* Inputs: gradient of y [R][N], weight [N][K], what the chain goes on from. Output [R][K]. */
+/* Inputs: gradient of y [R][N], weight [N][K], what the chain goes on from, what the result is
+ * multiplied by. Output [R][K]. */
 static ls_status linear_input_gradient_check(const ls_program *program, const ls_op *op,
                                              ls_error *error)
 {
@@ -103,14 +111,15 @@ static ls_status linear_input_gradient_check(const ls_program *program, const ls
     LS_TRY(ls_check_matrix(program, op, op->inputs[1], ls_columns_of(program, op->inputs[0]), depth,
                            error));
     LS_TRY(ls_check_matrix(program, op, op->inputs[2], rows, depth, error));
+    LS_TRY(ls_check_matrix(program, op, op->inputs[FACTOR], rows, depth, error));
     return ls_check_matrix(program, op, op->outputs[0], rows, depth, error);
 }
 
 const ls_op_definition ls_op_definition_LINEAR_INPUT_GRADIENT = {
     .kind = LS_OP_LINEAR_INPUT_GRADIENT,
-    .inputs = 3,
+    .inputs = GRADIENT_INPUTS,
     .outputs = 1,
-    .optional_inputs = 1u << 2,
+    .optional_inputs = 1u << 2 | 1u << FACTOR,
     .check = linear_input_gradient_check,
     .cost = linear_cost,
 };
@@ -143,7 +152,7 @@ const ls_op_definition ls_op_definition_WEIGHT_GRADIENT = {
     .cost = weight_gradient_cost,
 };
 
-/* Inputs: gradient after the activation, value before it. Output: gradient before it. */
+/* Inputs: gradient after the activation, its slope. Output: gradient before it. */
 static ls_status activation_backward_check(const ls_program *program, const ls_op *op,
                                            ls_error *error)
 {
@@ -154,7 +163,7 @@ static ls_status activation_backward_check(const ls_program *program, const ls_o
 static ls_cost activation_backward_cost(const ls_program *program, const ls_op *op,
                                         const ls_extents *extents)
 {
-    return ls_cost_of(program, op, extents, 20 * ls_elements_of(program, op->inputs[0], extents));
+    return ls_cost_of(program, op, extents, ls_elements_of(program, op->inputs[0], extents));
 }
 
 const ls_op_definition ls_op_definition_ACTIVATION_BACKWARD = {

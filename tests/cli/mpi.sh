@@ -28,13 +28,13 @@ expect 0 "${train[@]}" --output single
 says out.txt "sha256 $golden"
 numbers single/metrics.jsonl >single.txt
 
-# check HOSTS PROCESSES DEVICES THREADS BUCKET PASS [STRATEGY]
+# check HOSTS PROCESSES DEVICES THREADS BUCKET PASS [STRATEGY [FLAGS...]]
 check() {
-    local hosts=$1 processes=$2 devices=$3 start=(mpi_one "$2") strategy=${7:-ddp}
+    local hosts=$1 processes=$2 devices=$3 start=(mpi_one "$2") strategy=${7:-ddp} flags=("${@:8}")
     shift 3
     if [[ $hosts == two ]]; then start=(two_hosts_mpirun $(((processes + 1) / 2)) $((processes / 2))); fi
     expect 0 "${start[@]}" "${train[@]}" --output out --strategy "$strategy" --devices "$devices" \
-        --threads "$1" --bucket-size "$2" --samples-per-pass "$3"
+        --threads "$1" --bucket-size "$2" --samples-per-pass "$3" "${flags[@]}"
     local what="$hosts host, $processes processes of $devices devices, $*"
     [[ $(sha256sum <out/model.safetensors) == "$golden  -" ]] || fail "$what: other weights"
     numbers out/metrics.jsonl | cmp -s - single.txt || fail "$what: other metrics"
@@ -54,11 +54,17 @@ if [[ -n ${LOCKSTEP_TEST_LONG:-} ]]; then
                 done
             done
         done
-        for strategy in zero1 zero2 zero3; do
-            for ranks in 2 3 4 8; do
+        for strategy in zero1 zero2 zero3 zero3+offload zero3+recompute; do
+            for ranks in 1 2 3 4 8; do
+                [[ $host == one || $ranks -gt 1 ]] || continue
                 for pass in 4 all; do check $host $ranks 1 1 16KiB $pass $strategy; done
             done
             check $host 2 2 1 25MiB all $strategy
+        done
+        for ranks in 1 2 3 4 8; do
+            [[ $host == one || $ranks -gt 1 ]] || continue
+            check $host $ranks 1 1 16KiB all zero3 --offload-optimizer disk --offload-parameters disk \
+                --offload-path "$PWD" --offload-block-size 8KiB
         done
         for threads in 1 2; do
             check $host 2 2 $threads 16KiB 2
@@ -80,6 +86,23 @@ else
         check two 3 1 1 16KiB 4 zero2
         check two 2 2 1 25MiB all zero3
     done
+fi
+
+# Three passes of all ranks: batches of 96, each rank's share of a third in a pass.
+if [[ -n ${LOCKSTEP_TEST_LONG:-} ]]; then
+    train+=(--batch-size 96)
+    expect 0 "${train[@]}" --output single96
+    golden=$(sha256sum <single96/model.safetensors | cut -d' ' -f1)
+    numbers single96/metrics.jsonl >single.txt
+    for host in $hosts; do
+        for strategy in zero2 zero3; do
+            for ranks in 1:32 2:16 3:12 4:8 8:4; do
+                [[ $host == one || $ranks != 1:* ]] || continue
+                check $host ${ranks%:*} 1 1 16KiB ${ranks#*:} $strategy
+            done
+        done
+    done
+    train+=(--batch-size 32)
 fi
 echo "$ran layouts"
 

@@ -11,6 +11,16 @@ for columns in 40 80 160; do
 done
 grep -q "norm .* tok/s" out.txt || fail "a wide terminal shows no gradient norm and speed"
 
+# What is not training has a line with its percentage, too.
+write_reviews test.tsv 400 2
+expect 0 python3 "$SOURCE/tests/cli/terminal.py" 40 "${train[@]}" --test test.tsv --output out
+says out.txt "reading test.tsv 100 %" "evaluating the test file 100 %" "saving the model 100 %"
+expect 0 python3 "$SOURCE/tests/cli/terminal.py" 40 "$LOCKSTEP" evaluate --model out --data test.tsv
+says out.txt "evaluating test.tsv 100 %"
+grep -qE "evaluating test.tsv [1-9]?[0-9] %" out.txt || fail "no percentage on the way"
+expect 0 python3 "$SOURCE/tests/cli/terminal.py" 40 "$LOCKSTEP" evaluate --model out --data test.tsv --quiet
+if grep -q "evaluating test.tsv" out.txt; then fail "evaluate --quiet shows progress"; fi
+
 expect 0 "${train[@]}" --output out
 lines=$(grep -c '^step ' err.txt)
 [[ $lines -ge 15 && $lines -le 25 ]] || fail "$lines plain lines of progress instead of about 20"

@@ -29,11 +29,13 @@ static inline int64_t ls_size(const ls_op_call *call, const ls_operand *operand,
     return ls_dimension_size(operand->value->shape[i], call->extents);
 }
 
-/* Cut `count` items into about as many parts as keep all threads busy, borders at multiples of
- * `grain`, and run them. Borders never change a result. */
+/* Cut `count` items into parts, as many a thread as keep all threads busy or as told, of nearly
+ * equal length, borders at multiples of `grain`, and run them. Borders never change a result. */
 typedef void (*ls_range_function)(void *context, int64_t begin, int64_t end, void *scratch);
 void ls_cpu_run_ranges(ls_cpu *cpu, int64_t count, int64_t grain, ls_range_function function,
                        void *context);
+void ls_cpu_run_parts(ls_cpu *cpu, int64_t count, int64_t grain, int64_t parts_per_thread,
+                      ls_range_function function, void *context);
 
 /* The dropout of an op whose mask operands are inputs[first], [first + 1], [first + 2]: sample ids,
  * positions (may be absent), random key. */

@@ -33,7 +33,8 @@ static void run_block(void *context, int64_t part, int thread)
     gemm.b += column * gemm.b_column;
     gemm.c += row * gemm.c_row + column;
     if (gemm.bias) gemm.bias += column;
-    if (gemm.before_activation) gemm.before_activation += row * gemm.c_row + column;
+    if (gemm.slope) gemm.slope += row * gemm.c_row + column;
+    if (gemm.factor) gemm.factor += row * gemm.c_row + column;
     product->cpu->kernels->gemm(&gemm, ls_cpu_scratch(product->cpu, thread));
 }
 
@@ -53,7 +54,7 @@ static void run_product(ls_cpu *cpu, const ls_gemm *gemm)
     ls_threads_run(cpu->threads, row_parts * product.column_parts, run_block, &product);
 }
 
-/* x [R][K], weight [N][K], bias [N] -> y [R][N], before_activation [R][N] */
+/* x [R][K], weight [N][K], bias [N] -> y [R][N], slope of the activation [R][N] */
 void ls_cpu_LINEAR(ls_device *device, const ls_op_call *call)
 {
     int64_t depth = ls_size(call, &call->inputs[0], 1);
@@ -72,12 +73,13 @@ void ls_cpu_LINEAR(ls_device *device, const ls_op_call *call)
         .c_row = features,
         .bias = call->inputs[2].data,
         .activation = call->op->attributes.activation,
-        .before_activation = call->outputs[1].data,
+        .slope = call->outputs[1].data,
     };
     run_product(ls_cpu_of(device), &gemm);
 }
 
-/* gradient of y [R][N], weight [N][K] -> gradient of x [R][K] */
+/* gradient of y [R][N], weight [N][K], what it is added to, factor [R][K] -> gradient of x [R][K]
+ */
 void ls_cpu_LINEAR_INPUT_GRADIENT(ls_device *device, const ls_op_call *call)
 {
     int64_t features = ls_size(call, &call->inputs[1], 0);
@@ -95,6 +97,7 @@ void ls_cpu_LINEAR_INPUT_GRADIENT(ls_device *device, const ls_op_call *call)
         .c = call->outputs[0].data,
         .c_row = depth,
         .accumulate = call->op->attributes.accumulate,
+        .factor = call->inputs[3].data,
     };
     run_product(ls_cpu_of(device), &gemm);
 }
@@ -112,6 +115,10 @@ static void run_weight_gradient(void *context, int64_t begin, int64_t end, void 
     arguments.left_end = end;
     work->cpu->kernels->weight_gradient(&arguments, scratch);
 }
+
+/* Each part packs x: few of them. The kernel cuts a part's rows into tiles evenly, so that any
+ * border will do. */
+enum { WEIGHT_GRADIENT_PARTS = 2 };
 
 /* gradient of y [R][N], x [R][K], schedule -> slots [slots][N][K] */
 void ls_cpu_WEIGHT_GRADIENT(ls_device *device, const ls_op_call *call)
@@ -131,5 +138,5 @@ void ls_cpu_WEIGHT_GRADIENT(ls_device *device, const ls_op_call *call)
                                 .gradient_row = depth,
                                 .schedule = call->inputs[2].data,
                             }};
-    ls_cpu_run_ranges(cpu, features, cpu->kernels->gemm_row_tile, run_weight_gradient, &work);
+    ls_cpu_run_parts(cpu, features, 1, WEIGHT_GRADIENT_PARTS, run_weight_gradient, &work);
 }

@@ -7,7 +7,8 @@ typedef struct sums_work {
     int64_t columns;
 } sums_work;
 
-enum { COLUMN_GRAIN = 32 };
+/* A part walks along all rows: few parts, so that it reads a long run of each. */
+enum { COLUMN_GRAIN = 32, COLUMN_PARTS = 1 };
 
 static void column_sums(void *context, int64_t begin, int64_t end, void *scratch)
 {
@@ -28,7 +29,7 @@ static void column_sums(void *context, int64_t begin, int64_t end, void *scratch
 void ls_cpu_COLUMN_SUMS(ls_device *device, const ls_op_call *call)
 {
     sums_work work = {ls_cpu_of(device), call, ls_size(call, &call->inputs[0], 1)};
-    ls_cpu_run_ranges(work.cpu, work.columns, COLUMN_GRAIN, column_sums, &work);
+    ls_cpu_run_parts(work.cpu, work.columns, COLUMN_GRAIN, COLUMN_PARTS, column_sums, &work);
 }
 
 static void layer_norm_sums(void *context, int64_t begin, int64_t end, void *scratch)
@@ -55,7 +56,7 @@ static void layer_norm_sums(void *context, int64_t begin, int64_t end, void *scr
 void ls_cpu_LAYER_NORM_SUMS(ls_device *device, const ls_op_call *call)
 {
     sums_work work = {ls_cpu_of(device), call, ls_size(call, &call->inputs[0], 1)};
-    ls_cpu_run_ranges(work.cpu, work.columns, COLUMN_GRAIN, layer_norm_sums, &work);
+    ls_cpu_run_parts(work.cpu, work.columns, COLUMN_GRAIN, COLUMN_PARTS, layer_norm_sums, &work);
 }
 
 static void activation_backward(void *context, int64_t begin, int64_t end, void *scratch)
@@ -63,9 +64,9 @@ static void activation_backward(void *context, int64_t begin, int64_t end, void 
     const sums_work *work = context;
     const ls_operand *in = work->call->inputs;
     (void)scratch;
-    work->cpu->kernels->activation_backward(
-        work->call->op->attributes.activation, (float *)work->call->outputs[0].data + begin,
-        (const float *)in[0].data + begin, (const float *)in[1].data + begin, end - begin);
+    work->cpu->kernels->multiply((float *)work->call->outputs[0].data + begin,
+                                 (const float *)in[0].data + begin,
+                                 (const float *)in[1].data + begin, 0, 1, end - begin);
 }
 
 void ls_cpu_ACTIVATION_BACKWARD(ls_device *device, const ls_op_call *call)

@@ -9,6 +9,7 @@ typedef struct sparse_gradient {
     const float *values; /* [count][hidden] */
     const int32_t *rows; /* NULL: the gradient is dense */
     int64_t count;
+    const uint8_t *moved; /* of ls_touched_rows */
 } sparse_gradient;
 
 static sparse_gradient sparse_of(const ls_operand *gradient, const ls_touched_rows *touched,
@@ -19,6 +20,7 @@ static sparse_gradient sparse_of(const ls_operand *gradient, const ls_touched_ro
     int32_t first = gradient->first ? ls_touched_from(touched, gradient->first / hidden) : 0;
     sparse.rows = touched->rows + first;
     sparse.count = touched->count - first;
+    sparse.moved = touched->moved;
     return sparse;
 }
 
@@ -104,8 +106,10 @@ static ls_adamw at(const ls_adamw *whole, int64_t first, int64_t count, const fl
 {
     ls_adamw part = *whole;
     part.parameter += first;
-    part.first_moment += first;
-    part.second_moment += first;
+    if (part.first_moment) {
+        part.first_moment += first;
+        part.second_moment += first;
+    }
     part.gradient = gradient;
     part.count = count;
     return part;
@@ -117,6 +121,26 @@ static void update_range(void *context, int64_t begin, int64_t end, void *scratc
     (void)scratch;
     ls_adamw part = at(&work->arguments, begin, end - begin, work->arguments.gradient + begin);
     work->cpu->kernels->adamw(&part);
+}
+
+/* A run of untouched rows, elements from .. end-1 of the table: those whose moments are zeros
+ * without them, which saves two thirds of the memory's work. */
+static void update_untouched(const update_work *work, int64_t from, int64_t end)
+{
+    const ls_adamw *whole = &work->arguments;
+    const uint8_t *moved = whole->l2 || whole->epsilon == 0.0f ? NULL : work->sparse.moved;
+    ls_adamw still = *whole;
+    still.first_moment = still.second_moment = NULL;
+    while (from < end) {
+        int64_t row = from / work->hidden, last = (end - 1) / work->hidden, next = row + 1;
+        bool at_rest = moved && !moved[row];
+        while (next <= last && (moved && !moved[next]) == at_rest)
+            next++;
+        int64_t stop = next > last ? end : next * work->hidden;
+        ls_adamw part = at(at_rest ? &still : whole, from - work->first, stop - from, NULL);
+        work->cpu->kernels->adamw(&part);
+        from = stop;
+    }
 }
 
 /* Elements begin .. end-1 of a table: touched rows with their gradient, the runs between with
@@ -132,13 +156,14 @@ static void update_rows(void *context, int64_t begin, int64_t end, void *scratch
     (void)scratch;
     while (from < last) {
         int64_t row = next < touched.count ? touched.rows[next] * hidden : last;
-        const float *gradient = NULL;
-        int64_t stop = row;
-        if (row <= from) {
-            gradient = work->sparse.values + next++ * hidden + (from - row);
-            stop = row + hidden;
+        if (row > from) {
+            int64_t stop = row < last ? row : last;
+            update_untouched(work, from, stop);
+            from = stop;
+            continue;
         }
-        if (stop > last) stop = last;
+        const float *gradient = work->sparse.values + next++ * hidden + (from - row);
+        int64_t stop = row + hidden < last ? row + hidden : last;
         ls_adamw part = at(&work->arguments, from - work->first, stop - from, gradient);
         work->cpu->kernels->adamw(&part);
         from = stop;

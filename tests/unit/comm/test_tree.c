@@ -141,6 +141,37 @@ static void the_list_of_roots_is_what_ranks_hold(void **state)
     }
 }
 
+/* A short batch is cut where a full one is: no rank and no owner between passes ever has more sums
+ * than in a full one, and none is left out. */
+static void a_short_batch_needs_no_more_than_a_full_one(void **state)
+{
+    (void)state;
+    for (int64_t full = 1; full <= 40; full++)
+        for (int64_t total = 1; total <= full; total++)
+            for (int ranks = 1; ranks <= 9; ranks++)
+                for (int64_t pass = ranks; pass < full + ranks; pass += ranks) {
+                    int64_t next = 0;
+                    for (int64_t begin = 0; begin < full; begin += pass) {
+                        int64_t end = begin + pass < full ? begin + pass : full;
+                        ls_tree_range whole = {begin, end, full}, cut = {begin, end, total};
+                        for (int rank = 0; rank < ranks; rank++) {
+                            ls_tree_range most = ls_tree_share(whole, ranks, rank);
+                            ls_tree_range own = ls_tree_share(cut, ranks, rank);
+                            if (begin < total) assert_int_equal(own.begin, next);
+                            assert_true(own.end <= most.end);
+                            assert_true(ls_tree_range_roots(own) <= ls_tree_range_roots(most));
+                            for (int samples = 1; samples <= 4; samples++)
+                                assert_true(ls_tree_slots(own, 2 * total - 1, 2, samples) <=
+                                            ls_tree_slots(most, 2 * full, 2, samples));
+                            if (begin < total) next = own.end;
+                        }
+                    }
+                    assert_int_equal(next, total);
+                    assert_true(ls_tree_slots((ls_tree_range){0, total, total}, total, 1, pass) <=
+                                ls_tree_slots((ls_tree_range){0, full, full}, full, 1, pass));
+                }
+}
+
 /* Passes of all ranks, each of consecutive leaves: their roots, pushed on what former passes left
  * open, make the same tree, and no more waits between passes than was said. */
 static void passes_of_all_ranks_make_one_tree(void **state)
@@ -338,6 +369,7 @@ int main(void)
         cmocka_unit_test(rows_skip_the_leaves_that_do_not_touch_them),
         cmocka_unit_test(hosts_join_what_lies_within_them),
         cmocka_unit_test(equal_hosts_have_one_root_each),
+        cmocka_unit_test(a_short_batch_needs_no_more_than_a_full_one),
         cmocka_unit_test(slots_are_what_waits_between_passes),
     };
     return cmocka_run_group_tests_name("tree", tests, NULL, NULL);

@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include "effort.h"
+
 /* Batches of 8 leaves; the last one of an epoch has 6 samples, which are 2 leaves: of more ranks
  * than that some have none. */
 enum { ROWS = 102, BATCH = 32, STEPS = 30 };
@@ -85,7 +87,8 @@ static layout layout_of(int64_t devices, int index)
 static void devices_do_not_matter(void **state)
 {
     (void)state;
-    bool all = getenv("LOCKSTEP_TEST_LONG") != NULL;
+    bool all = test_all();
+    int asked = 0;
     /* Of each number of devices two layouts that are opposites: any two of the settings then occur
      * with each other in all their values. */
     static const int sample[DEVICE_COUNTS] = {0, 1, 2, 3, 6};
@@ -98,7 +101,7 @@ static void devices_do_not_matter(void **state)
         for (int d = 0; d < DEVICE_COUNTS; d++) {
             for (int index = 0; index < 8; index++) {
                 bool first = index == sample[d], opposite = index == 7 - sample[d];
-                if (all || first || (opposite && m == 0))
+                if ((all || first || (opposite && m == 0)) && test_takes(&asked))
                     check_layout(golden[m].model, layout_of(device_counts[d], index), &wanted);
             }
         }
@@ -122,7 +125,9 @@ static void odd_batches_do_not_matter(void **state)
     static const struct {
         int64_t batch_size, leaf_size, devices, samples_per_pass;
     } odd[] = {{31, 4, 7, 3}, {5, 1, 5, 1}, {21, 2, 6, 3}, {1000, 9, 4, 7}, {9, 8, 2, 5}};
+    int asked = 0;
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        if (!test_takes(&asked)) continue;
         ls_options options = parallel_options("tiny-bert");
         options.max_steps = 7;
         options.batch_size = odd[i].batch_size;

@@ -4,6 +4,7 @@
 #include "tiny_ranks.h"
 
 #include "base/alloc.h"
+#include "effort.h"
 
 /* Eight leaves; the last batch of an epoch has two of them. */
 enum { ROWS = 102, BATCH = 32, STEPS_AN_EPOCH = 4 };
@@ -85,7 +86,8 @@ static void hosts_do_not_matter(void **state)
     static const int64_t passes[] = {LS_SAMPLES_ALL, 4};
     static const char *const strategies[] = {"ddp", "zero1", "zero2", "zero3"};
     enum { LAYOUTS = sizeof layouts / sizeof *layouts };
-    bool all = getenv("LOCKSTEP_TEST_LONG") != NULL;
+    bool all = test_all();
+    int asked = 0;
     const host_layout one = {1, {1}};
     double loss, wanted_loss;
     tiny_held wanted = train_on(&one, LS_SAMPLES_ALL, "ddp", &wanted_loss);
@@ -95,6 +97,7 @@ static void hosts_do_not_matter(void **state)
         int64_t pass = passes[i / 4 % 2];
         /* Each layout with each strategy, both sizes of pass with each strategy. */
         if (!all && i / 4 % 2 != (i / 8 + i) % 2) continue;
+        if (!test_takes(&asked)) continue;
         tiny_held got = train_on(layout, pass, strategy, &loss);
         if (!tiny_same(&got, &wanted) || loss != wanted_loss)
             fail_msg("%s, layout %d (%d hosts), %lld samples a pass: other bits", strategy, i / 8,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "effort.h"
 
 enum { ROWS = 102, BATCH = 32, STEPS = 6, PAGE_BYTES = 4096 };
 
@@ -91,7 +92,8 @@ static void layouts_do_not_matter(void **state)
     static const char *const places[] = {"none", "host", "disk"};
     static const char *const recompute[] = {"none", "layer", "attention"};
     static const char *const strategies[] = {"ddp", "zero1", "zero2", "zero3", "zero3", "zero3"};
-    bool all = getenv("LOCKSTEP_TEST_LONG") != NULL;
+    bool all = test_all();
+    int asked = 0;
     for (size_t m = 0; m < 2; m++) {
         ls_options options = options_for(models[m]);
         options.validation = train;
@@ -102,6 +104,7 @@ static void layouts_do_not_matter(void **state)
             if (!all &&
                 ((place + devices + way + s) % 3 || (place + 2 * devices + s) % 2 != (int)m))
                 continue;
+            if (!test_takes(&asked)) continue;
             options.strategy = strategies[s];
             options.offload_parameters = places[s < 3 ? 0 : s - 3];
             options.offload_optimizer = places[place];
@@ -181,8 +184,10 @@ static void what_is_kept_is_what_a_device_keeps(void **state)
                                   .samples_per_pass = LS_SAMPLES_ALL};
     tiny_held wanted = state_after(&options);
     assert_true(wanted.count > 10000);
-    bool all = getenv("LOCKSTEP_TEST_LONG") != NULL;
+    bool all = test_all();
+    int asked = 0;
     for (int index = 0; index < 27; index += all ? 1 : 2) {
+        if (!test_takes(&asked)) continue;
         int optimizer = index % 3, parameters = index / 3 % 3, count = 1 + index / 9;
         bool divided = parameters > 0;
         options.strategy = strategies[divided ? 3 : (optimizer + count) % 4];

@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 
+#include "effort.h"
 #include "engine/forecast.h"
 
 enum { ROWS = 64, BATCH = 32, STEPS = 3 };
@@ -109,7 +110,9 @@ static void a_row_is_what_a_run_takes(void **state)
         {"zero3+offload", 2, LS_SAMPLES_ALL, 100, 9000, NULL},
         {"zero3+offload", 3, 4, 0, 1 << 30, "disk"},
     };
+    int asked = 0;
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        if (!test_takes(&asked)) continue;
         ls_options options = plan_options(cells[i].strategy, cells[i].devices);
         options.samples_per_pass = cells[i].samples_per_pass;
         options.persistence_threshold = cells[i].threshold;
@@ -146,9 +149,11 @@ static void a_forecast_is_what_a_step_moves(void **state)
     (void)state;
     static const char *const strategies[] = {"ddp", "zero1", "zero2", "zero3"};
     char *rows = strdup(same_texts());
+    int asked = 0;
     for (int s = 0; s < 4; s++)
         for (int count = 1; count <= 8; count *= 2)
             for (int64_t pass = 4; pass <= BATCH; pass *= 8) {
+                if (!test_takes(&asked)) continue;
                 tiny_ranks_options options = {.rows = rows,
                                               .folder = folder,
                                               .strategy = strategies[s],
@@ -273,7 +278,9 @@ static void the_change_that_is_named_fits(void **state)
         int64_t devices;
         int percent; /* of what it needs */
     } cases[] = {{"single", 1, 97}, {"ddp", 2, 95}, {"zero1", 2, 97}, {"ddp", 2, 98}};
+    int asked = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (!test_takes(&asked)) continue;
         ls_options options = plan_options(cases[i].strategy, cases[i].devices);
         char advice[1000];
         options.samples_per_pass = BATCH;

@@ -4,6 +4,7 @@
  * LOCKSTEP_TEST_LONG=1 runs every combination of layouts. */
 #include "tiny_runs.h"
 
+#include "effort.h"
 #include "engine/memory.h"
 
 enum { ROWS = 102, BATCH = 32, STEPS = 12 };
@@ -56,7 +57,8 @@ static void check(const ls_options *options, const tiny_outcome *wanted, const c
 static void layouts_do_not_matter(void **state)
 {
     (void)state;
-    bool all = getenv("LOCKSTEP_TEST_LONG") != NULL;
+    bool all = test_all();
+    int asked = 0;
     static const int64_t devices[] = {1, 2, 3};
     for (size_t m = 0; m < 2; m++) {
         ls_options options = options_for(models[m]);
@@ -65,6 +67,7 @@ static void layouts_do_not_matter(void **state)
             /* Of each number of devices one layout, then its opposite. */
             int d = index / 8, bits = index % 8;
             if (!all && bits != (m ? 7 - d : d)) continue;
+            if (!test_takes(&asked)) continue;
             options.recompute = ways[bits & 1];
             options.strategy = "ddp";
             options.devices = devices[d];

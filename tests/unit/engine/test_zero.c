@@ -2,6 +2,8 @@
  * moments and norms, with values that are not alive poisoned; and what is sent, to the element. */
 #include "tiny_ranks.h"
 
+#include "effort.h"
+
 /* Eight leaves; the last batch of an epoch has two of them. */
 enum { ROWS = 102, BATCH = 32, STEPS_AN_EPOCH = 4, LEAVES = 8 };
 
@@ -77,7 +79,8 @@ static void weights_moments_and_norms_are_those_of_one_rank(void **state)
 {
     (void)state;
     static const int64_t passes[] = {LS_SAMPLES_ALL, 8, 4};
-    bool all = getenv("LOCKSTEP_TEST_LONG") != NULL;
+    bool all = test_all();
+    int asked = 0;
     tiny_ranks_options single = options_of("single", 1, LS_SAMPLES_ALL);
     outcome wanted = train_by_hand(&single);
     for (int s = 0; s < 3; s++)
@@ -85,6 +88,7 @@ static void weights_moments_and_norms_are_those_of_one_rank(void **state)
             for (int pass = 0; pass < 3; pass++) {
                 /* Of each number of ranks one pass size, another one for each strategy. */
                 if (!all && (s + count) % 3 != pass) continue;
+                if (!test_takes(&asked)) continue;
                 tiny_ranks_options options = options_of(strategies[s], count, passes[pass]);
                 check_outcome(&options, &wanted);
             }

@@ -244,6 +244,55 @@ static void units_are_really_divided(void **state)
     }
 }
 
+/* Gathers of a pass by unit, of a step's update by parameter: each layer twice, forward and
+ * backward; a step's parameters once. */
+static void units_are_really_gathered(void **state)
+{
+    (void)state;
+    for (int s = 0; s < 3; s++) {
+        tiny_ranks r;
+        tiny_ranks_options options = options_of(strategies[s], 4, LS_SAMPLES_ALL);
+        tiny_ranks_plan(&r, &options);
+        const ls_program *program = r.programs.training.program;
+        int in_pass[MOST_UNITS] = {0}, in_update = 0;
+        for (int32_t i = 0; i < program->op_count; i++) {
+            const ls_op *op = &program->ops[i];
+            if (op->kind != LS_OP_GATHER) continue;
+            const ls_bucket *bucket = &program->buckets[op->attributes.bucket];
+            const ls_value *first = ls_value_of(program, bucket->values[0]);
+            if (op->segment == LS_SEGMENT_PASS) {
+                assert_int_equal(first->role, LS_ROLE_PARAMETER);
+                in_pass[first->unit]++;
+            } else {
+                for (int32_t v = 0; v < bucket->count; v++)
+                    in_update += ls_value_of(program, bucket->values[v])->role == LS_ROLE_PARAMETER;
+            }
+        }
+        int layers = (int)r.programs.training.model.config->layers;
+        for (int unit = 1; unit <= layers; unit++)
+            assert_int_equal(in_pass[unit], s == 2 ? 2 : 0);
+        assert_int_equal(in_pass[0] > 0, s == 2);
+        assert_int_equal(in_pass[layers + 1] > 0, s == 2);
+        assert_int_equal(in_update, s == 2 ? 0 : (int)r.programs.training.model.parameter_count);
+        tiny_ranks_close(&r);
+    }
+}
+
+/* The last batch of an epoch has two of eight leaves, and needs no slot more. */
+static void a_short_batch_costs_no_gradients(void **state)
+{
+    (void)state;
+    for (int s = -1; s < 1; s++)
+        for (int count = 2; count <= 8; count *= 2) {
+            tiny_ranks r;
+            tiny_ranks_options options =
+                options_of(s < 0 ? "ddp" : strategies[s], count, LS_SAMPLES_ALL);
+            tiny_ranks_plan(&r, &options);
+            assert_int_equal(r.programs.training.program->gradient_slots, 1);
+            tiny_ranks_close(&r);
+        }
+}
+
 /* --- memory ----------------------------------------------------------------------------------- */
 
 static int refuse(void *context, size_t bytes)
@@ -436,6 +485,8 @@ int main(void)
         cmocka_unit_test(each_stage_divides_one_thing_more),
         cmocka_unit_test(bytes_are_those_of_the_formulas),
         cmocka_unit_test(units_are_really_divided),
+        cmocka_unit_test(units_are_really_gathered),
+        cmocka_unit_test(a_short_batch_costs_no_gradients),
         cmocka_unit_test(steps_allocate_nothing),
         cmocka_unit_test(whole_tensors_go_in_and_out),
         cmocka_unit_test(a_plan_that_is_64_bytes_short_shows),

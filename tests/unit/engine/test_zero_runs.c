@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include "effort.h"
+
 /* Batches of 8 or 24 leaves; the last one of an epoch has 6 samples, which are 2 leaves. */
 enum { ROWS = 102, BATCH = 32, LARGE_BATCH = 96, STEPS = 30, SAMPLE_STEPS = 8 };
 
@@ -69,7 +71,8 @@ static const int64_t device_counts[] = {1, 2, 3, 4, 8};
 static void devices_do_not_matter(void **state)
 {
     (void)state;
-    bool all = getenv("LOCKSTEP_TEST_LONG") != NULL;
+    bool all = test_all();
+    int asked = 0;
     static const int64_t in_three[] = {32, 16, 12, 8, 4};
     for (int batch = 0; batch < 2; batch++) {
         ls_options single = zero_options(batch ? LARGE_BATCH : BATCH, "single", 1);
@@ -85,7 +88,8 @@ static void devices_do_not_matter(void **state)
                 if (batch) options.samples_per_pass = in_three[d];
                 options.bucket_size = d % 2 ? 16 << 10 : 25 << 20;
                 options.threads = 1 + (s + d) % 2;
-                if (all || (s + d + batch) % 2 == 0) check_run(&options, &wanted);
+                if ((all || (s + d + batch) % 2 == 0) && test_takes(&asked))
+                    check_run(&options, &wanted);
             }
     }
 }
@@ -97,7 +101,9 @@ static void odd_batches_do_not_matter(void **state)
     static const struct {
         int64_t batch_size, leaf_size, devices, samples_per_pass;
     } odd[] = {{31, 4, 7, 4}, {5, 1, 5, 1}, {21, 2, 6, 2}, {1000, 9, 4, 9}, {9, 8, 2, 8}};
+    int asked = 0;
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        if (!test_takes(&asked)) continue;
         ls_options options = zero_options(odd[i].batch_size, "single", 1);
         options.max_steps = 7;
         options.leaf_size = odd[i].leaf_size;
@@ -129,6 +135,7 @@ static void gathers_do_not_matter(void **state)
     ls_options single = zero_options(BATCH, "single", 1);
     single.max_steps = SAMPLE_STEPS;
     tiny_outcome wanted = tiny_run(&single, folder);
+    int asked = 0;
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         ls_options options = single;
         options.strategy = layouts[i].strategy;
@@ -137,7 +144,7 @@ static void gathers_do_not_matter(void **state)
         options.persistence_threshold = layouts[i].threshold;
         options.samples_per_pass = layouts[i].samples_per_pass;
         options.offload_block_size = 8192;
-        check_run(&options, &wanted);
+        if (test_takes(&asked)) check_run(&options, &wanted);
     }
 }
 

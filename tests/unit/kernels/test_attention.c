@@ -105,7 +105,7 @@ static ls_attention make(arrays *all, const attention_case *t)
         .head_size = t->head_size,
         .scale = 1.0f / sqrtf((float)t->head_size),
         .first_query_only = t->first_query_only,
-        .max_positions = 131, /* no multiple of 4 */
+        .max_positions = t->lengths[0] % 2 ? 131 : 132, /* a multiple of 4, or none */
         .dropout = {t->dropout, {{11, 5}}, 77, all->samples, all->positions},
         .context_gradient = all->input[CONTEXT_GRADIENT],
         .query_gradient = all->output[QUERY_GRADIENT],

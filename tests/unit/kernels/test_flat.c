@@ -1,5 +1,5 @@
-/* Flat kernels: activations, AdamW, sums of squares. Every set against ref to the bit, ref against
- * double; operands end at guard pages. */
+/* Kernels of elements: activations, products, AdamW, sums of squares. Every set against ref to the
+ * bit, ref against double; operands end at guard pages. */
 #include "testing.h"
 
 #include <float.h>
@@ -55,14 +55,14 @@ static void activations_are_right(void **state)
                 const ls_kernels *set = kernel_set(i);
                 if (!set) continue;
                 float *out = operand(2, count, 0.0f, 0), *slope = operand(3, count, 0.0f, 0);
-                set->activation((ls_activation)kind, out, x, count);
-                set->activation_backward((ls_activation)kind, slope, d, x, count);
+                set->activation((ls_activation)kind, out, slope, x, 0, 1, count);
+                set->multiply(slope, d, slope, 0, 1, count);
                 if (i == 0) {
                     memcpy(out_ref, out, (size_t)count * sizeof *out);
                     memcpy(slope_ref, slope, (size_t)count * sizeof *slope);
                 }
                 check_bits("activation", set->name, count, out, out_ref, count);
-                check_bits("activation_backward", set->name, count, slope, slope_ref, count);
+                check_bits("slope", set->name, count, slope, slope_ref, count);
             }
             for (int64_t e = 0; e < count; e++) {
                 double slope;
@@ -70,7 +70,7 @@ static void activations_are_right(void **state)
                 slope_double[e] = slope * (double)d[e];
             }
             check_close("activation", count, out_ref, out_double, count, 3e-7, 1.0);
-            check_close("activation_backward", count, slope_ref, slope_double, count, 6e-7, 1.0);
+            check_close("slope", count, slope_ref, slope_double, count, 6e-7, 1.0);
         }
 }
 
@@ -80,10 +80,8 @@ static void activations_have_the_same_bits_everywhere(void **state)
 {
     (void)state;
     enum { BLOCK = 4096 };
-    static float in[BLOCK], ones[BLOCK], out[KERNEL_SETS][2][BLOCK];
+    static float in[BLOCK], out[KERNEL_SETS][2][BLOCK];
     uint64_t bits = 0, hash = 14695981039346656037u;
-    for (int i = 0; i < BLOCK; i++)
-        ones[i] = 1.0f;
     while (bits <= UINT32_MAX) {
         for (int i = 0; i < BLOCK; i++, bits += 4507) {
             uint32_t word = (uint32_t)bits;
@@ -93,8 +91,7 @@ static void activations_have_the_same_bits_everywhere(void **state)
             for (int i = 0; i < KERNEL_SETS; i++) {
                 const ls_kernels *set = kernel_set(i);
                 if (!set) continue;
-                set->activation((ls_activation)kind, out[i][0], in, BLOCK);
-                set->activation_backward((ls_activation)kind, out[i][1], ones, in, BLOCK);
+                set->activation((ls_activation)kind, out[i][0], out[i][1], in, 0, 1, BLOCK);
                 for (int which = 0; which < 2; which++)
                     for (int e = 0; e < BLOCK; e++)
                         if (isnan(out[i][which][e])) {
@@ -102,7 +99,7 @@ static void activations_have_the_same_bits_everywhere(void **state)
                             out[i][which][e] = 0.0f;
                         }
                 check_bits("activation", set->name, BLOCK, out[i][0], out[0][0], BLOCK);
-                check_bits("activation_backward", set->name, BLOCK, out[i][1], out[0][1], BLOCK);
+                check_bits("slope", set->name, BLOCK, out[i][1], out[0][1], BLOCK);
                 for (int e = 0; i == 0 && e < 2 * BLOCK; e++) {
                     uint32_t word;
                     memcpy(&word, &out[0][e / BLOCK][e % BLOCK], sizeof word);
@@ -112,6 +109,41 @@ static void activations_have_the_same_bits_everywhere(void **state)
     }
     /* Golden: another compiler or machine that gives other bits breaks the promise. */
     assert_int_equal(hash, 0xd4dc742f16c9cfefu);
+}
+
+/* Rows of a matrix with something between them; an activation without its slope; results in the
+ * operands' bytes. */
+static void matrices_are_worked_on_row_by_row(void **state)
+{
+    (void)state;
+    enum { ROWS = 5, MOST = 37, STRIDE = 41 };
+    for (int64_t columns = 0; columns <= MOST; columns += columns < 18 ? 1 : 19)
+        for (int i = 0; i < KERNEL_SETS; i++) {
+            const ls_kernels *set = kernel_set(i);
+            const int64_t count = columns ? (ROWS - 1) * STRIDE + columns : 0;
+            if (!set) continue;
+            const float *x = operand(0, count, 2.0f, 1);
+            float *out = operand(1, count, 1.0f, 2), *slope = operand(2, count, 1.0f, 3);
+            static float kept[ROWS * STRIDE], alone[ROWS * STRIDE], both[ROWS * STRIDE];
+            memcpy(kept, out, (size_t)count * sizeof *out);
+            set->activation(LS_ACTIVATION_GELU, out, slope, x, STRIDE, ROWS, columns);
+            memcpy(alone, x, (size_t)count * sizeof *out);
+            set->activation(LS_ACTIVATION_GELU, alone, NULL, alone, STRIDE, ROWS, columns);
+            memcpy(both, out, (size_t)count * sizeof *out);
+            set->multiply(both, both, slope, STRIDE, ROWS, columns);
+            for (int64_t row = 0; row < ROWS; row++)
+                for (int64_t e = row * STRIDE; e < (row + 1) * STRIDE && e < count; e++) {
+                    const bool inside = e - row * STRIDE < columns;
+                    float value = inside ? 0.0f : kept[e], product = value;
+                    if (inside) {
+                        float one;
+                        kernel_set(0)->activation(LS_ACTIVATION_GELU, &value, &one, &x[e], 0, 1, 1);
+                        assert_true(alone[e] == value);
+                        product = value * one;
+                    }
+                    assert_true(out[e] == value && both[e] == product);
+                }
+        }
 }
 
 static void adamw_in_double(double *p, double *m, double *v, double g, const ls_adamw *u)
@@ -171,6 +203,45 @@ static void adamw_is_right(void **state)
             }
         }
     }
+}
+
+/* Where moments and gradient are zeros the update without them gives the same bits. */
+static void adamw_without_moments_is_the_decay(void **state)
+{
+    (void)state;
+    for (int c = 0; c < COUNTS; c++)
+        for (int i = 0; i < KERNEL_SETS; i++) {
+            const ls_kernels *set = kernel_set(i);
+            const int64_t count = counts[c];
+            if (!set) continue;
+            float *with = operand(0, count, 1.0f, 5), *without = operand(1, count, 1.0f, 5);
+            float *first = operand(2, count, 0.0f, 0), *second = operand(3, count, 0.0f, 0);
+            for (int64_t e = 0; e < count; e++) {
+                if (e % 5 == 0) with[e] = without[e] = e % 2 ? -0.0f : 0.0f;
+                first[e] = second[e] = 0.0f;
+            }
+            for (int step = 0; step < 3; step++) {
+                ls_adamw update = {.parameter = with,
+                                   .first_moment = first,
+                                   .second_moment = second,
+                                   .count = count,
+                                   .beta1 = 0.9f,
+                                   .beta2 = 0.999f,
+                                   .epsilon = 1e-8f,
+                                   .weight_decay = step ? 0.1f : 0.0f,
+                                   .learning_rate = 1e-3f,
+                                   .correction1 = 0.1f,
+                                   .correction2_root = 0.03f,
+                                   .clip_factor = 0.7f};
+                set->adamw(&update);
+                update.parameter = without;
+                update.first_moment = update.second_moment = NULL;
+                set->adamw(&update);
+                check_bits("parameter", set->name, count, without, with, count);
+            }
+            for (int64_t e = 0; e < count; e++)
+                assert_true(first[e] == 0.0f && second[e] == 0.0f);
+        }
 }
 
 /* torch.optim.Adam in float64, see tools/golden/adam_golden.py. */
@@ -307,7 +378,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(activations_are_right),
         cmocka_unit_test(activations_have_the_same_bits_everywhere),
+        cmocka_unit_test(matrices_are_worked_on_row_by_row),
         cmocka_unit_test(adamw_is_right),
+        cmocka_unit_test(adamw_without_moments_is_the_decay),
         cmocka_unit_test(adam_with_l2_is_that_of_pytorch),
         cmocka_unit_test(squares_are_summed_in_blocks),
         cmocka_unit_test(squares_of_touched_rows_equal_the_whole_table),

@@ -14,13 +14,13 @@ enum { UNTOUCHED = 0x7fc12345 };
 
 /* Everything that a product touches, each in guarded memory of its own. */
 typedef struct memory {
-    guarded a, b, bias, c, before, scratch;
+    guarded a, b, bias, c, slope, factor, scratch;
 } memory;
 
 typedef struct gemm_case {
     int64_t rows, columns, depth;
     bool a_transposed, b_transposed;
-    bool accumulate, bias, keep;
+    bool accumulate, bias, slope, factor;
     ls_activation activation;
     int64_t padding; /* floats between rows of every operand */
     int at_start;
@@ -35,7 +35,7 @@ static void fill(float *to, int64_t count, uint32_t seed)
 static int setup(void **state)
 {
     memory *m = test_calloc(1, sizeof *m);
-    guarded *each[] = {&m->a, &m->b, &m->bias, &m->c, &m->before, &m->scratch};
+    guarded *each[] = {&m->a, &m->b, &m->bias, &m->c, &m->slope, &m->factor, &m->scratch};
     for (size_t i = 0; i < sizeof each / sizeof each[0]; i++)
         guarded_init(each[i], 4 << 20);
     *state = m;
@@ -45,7 +45,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     memory *m = *state;
-    guarded *each[] = {&m->a, &m->b, &m->bias, &m->c, &m->before, &m->scratch};
+    guarded *each[] = {&m->a, &m->b, &m->bias, &m->c, &m->slope, &m->factor, &m->scratch};
     for (size_t i = 0; i < sizeof each / sizeof each[0]; i++)
         guarded_deinit(each[i]);
     test_free(m);
@@ -72,15 +72,17 @@ static ls_gemm make_operands(memory *m, const gemm_case *t)
     float *b = guarded_floats(&m->b, b_count, t->at_start);
     float *bias = guarded_floats(&m->bias, t->columns, t->at_start);
     float *c = guarded_floats(&m->c, c_count, t->at_start);
-    float *before = guarded_floats(&m->before, c_count, t->at_start);
+    float *slope = guarded_floats(&m->slope, c_count, t->at_start);
+    float *factor = guarded_floats(&m->factor, c_count, t->at_start);
     fill(a, a_count, 1);
     fill(b, b_count, 2);
     fill(bias, t->columns, 3);
     for (int64_t i = 0; i < c_count; i++) {
         const uint32_t untouched = UNTOUCHED;
         memcpy(&c[i], &untouched, 4);
-        memcpy(&before[i], &untouched, 4);
+        memcpy(&slope[i], &untouched, 4);
     }
+    fill(factor, c_count, 5);
     if (t->accumulate)
         for (int64_t i = 0; i < t->rows; i++)
             fill(c + i * c_stride, t->columns, (uint32_t)i + 4);
@@ -99,7 +101,8 @@ static ls_gemm make_operands(memory *m, const gemm_case *t)
         .accumulate = t->accumulate,
         .bias = t->bias ? bias : NULL,
         .activation = t->activation,
-        .before_activation = t->keep ? before : NULL,
+        .slope = t->slope ? slope : NULL,
+        .factor = t->factor ? factor : NULL,
     };
 }
 
@@ -147,13 +150,17 @@ static void check(memory *m, const gemm_case *t)
         ls_kernel_limits limits = {.depth = t->depth, .rows = t->rows};
         size_t bytes = (kernels->scratch_bytes(&limits) + 3) / 4 * 4;
         kernels->gemm(&g, guarded_floats(&m->scratch, (int64_t)(bytes / 4), t->at_start));
-        if (t->keep)
-            assert_matrix(g.before_activation, g.c_row, expected, t->rows, t->columns,
-                          kernels->name, "before");
-        if (t->activation != LS_ACTIVATION_NONE)
-            kernel_set(0)->activation(t->activation, expected, expected, t->rows * t->columns);
+        float *slopes = test_malloc((size_t)(t->rows * t->columns + 1) * sizeof(float));
+        kernel_set(0)->activation(t->activation, expected, slopes, expected, t->columns, t->rows,
+                                  t->columns);
+        for (int64_t i = 0; t->factor && i < t->rows; i++)
+            for (int64_t n = 0; n < t->columns; n++)
+                expected[i * t->columns + n] *= g.factor[i * g.c_row + n];
+        if (t->slope)
+            assert_matrix(g.slope, g.c_row, slopes, t->rows, t->columns, kernels->name, "slope");
         assert_matrix(g.c, g.c_row, expected, t->rows, t->columns, kernels->name, "C");
         test_free(expected);
+        test_free(slopes);
     }
 }
 
@@ -173,6 +180,7 @@ static void any_size_is_exact(void **state)
                                                .b_transposed = layout & 2,
                                                .bias = (i + j + k) % 2,
                                                .accumulate = (i + j + k) % 4 == 2,
+                                               .factor = (i + j + k) % 3 == 0,
                                                .padding = (int64_t)(k % 3),
                                                .at_start = (int)(i + k) % 2});
 }
@@ -191,7 +199,8 @@ static void blocks_leave_no_trace(void **state)
                                .a_transposed = variant & 1,
                                .b_transposed = variant & 2,
                                .bias = variant & 4,
-                               .keep = variant & 4,
+                               .slope = variant & 4,
+                               .factor = !(variant & 4) && variant & 2,
                                .accumulate = !(variant & 4) && variant & 1,
                                .activation = variant & 4 ? LS_ACTIVATION_GELU : LS_ACTIVATION_NONE,
                                .padding = variant % 3,
@@ -207,7 +216,7 @@ static void activations_are_those_of_the_activation_kernel(void **state)
                                        .depth = 19,
                                        .b_transposed = true,
                                        .bias = variant & 1,
-                                       .keep = variant & 2,
+                                       .slope = variant & 2,
                                        .activation = (ls_activation)kind,
                                        .padding = 1});
 }

@@ -113,8 +113,8 @@ static void limits_are_those_of_the_functions(void **state)
         float x;
         memcpy(&x, &bits, sizeof x);
         assert_true(isnan(vec_exp(x)) && isnan(vec_log(x)) && isnan(vec_tanh(x)));
-        assert_true(isnan(vec_erf(x)) && isnan(vec_gelu(x)) && isnan(vec_gelu_derivative(x)));
-        assert_true(isnan(vec_gelu_tanh(x)) && isnan(vec_gelu_tanh_derivative(x)));
+        assert_true(isnan(vec_erf(x)) && isnan(vec_gelu(x)) && isnan(vec_gelu_slope(x)));
+        assert_true(isnan(vec_gelu_tanh(x)) && isnan(vec_gelu_tanh_slope(x)));
     }
 }
 
@@ -128,7 +128,7 @@ static void activations_of_finite_numbers_are_finite(void **state)
         if (!isfinite(x)) continue;
         for (int kind = LS_ACTIVATION_NONE; kind <= LS_ACTIVATION_TANH; kind++) {
             float y = vec_activation((ls_activation)kind, x);
-            float slope = vec_activation_derivative((ls_activation)kind, x);
+            float slope = vec_activation_slope((ls_activation)kind, x);
             if (!isfinite(y) || fabsf(y) > fmaxf(fabsf(x), 1.0f) || !isfinite(slope) ||
                 fabsf(slope) > 1.2f)
                 fail_msg("activation %d of %a is %a, its slope %a", kind, (double)x, (double)y,

@@ -158,6 +158,27 @@ static void causes_come_from_what_was_measured(void **state)
     assert_says("devices", "Its profile names compute: 80 % of the step.");
 }
 
+/* A profile may have measured its peak while others had the cores. */
+static void no_share_of_peak_is_above_one(void **state)
+{
+    (void)state;
+    made.rows[1].full.peak_flops_per_second = 2e9;
+    made.rows[2].full.peak_flops_per_second = 1e9;
+    for (int r = 0; r < MADE_ROUNDS; r++) {
+        made.rounds[1][r].values[LS_MEASURE_FLOPS_PER_SECOND] = 3e9;
+        made.rounds[2][r].values[LS_MEASURE_FLOPS_PER_SECOND] = 4e9;
+    }
+    made.rows[2].full.values[LS_MEASURE_OP_BYTES_PER_SECOND] = 15e9;
+    finish_comparison(&made);
+    assert_true(value(1, LS_MEASURE_SHARE_OF_PEAK) == 0.75);
+    assert_true(value(2, LS_MEASURE_SHARE_OF_PEAK) == 1);
+    assert_says("devices", "touch 15.0 GB/s, more than the 14.0 that memory was measured");
+    made.rows[2].full.values[LS_MEASURE_OP_BYTES_PER_SECOND] = 5e9;
+    snprintf(made.rows[2].full.bottleneck, 300, "compute: 80 %% of the step; at 300 %% of x");
+    finish_comparison(&made);
+    assert_says("devices", "Its profile names compute: 80 % of the step.");
+}
+
 static void rows_that_failed_are_left_out(void **state)
 {
     (void)state;
@@ -200,6 +221,7 @@ int main(void)
         cmocka_unit_test_setup(equal_speeds_are_no_victory, fresh),
         cmocka_unit_test_setup(more_devices_may_pay, fresh),
         cmocka_unit_test_setup(causes_come_from_what_was_measured, fresh),
+        cmocka_unit_test_setup(no_share_of_peak_is_above_one, fresh),
         cmocka_unit_test_setup(rows_that_failed_are_left_out, fresh),
         cmocka_unit_test_setup(a_target_may_not_be_reached, fresh),
     };

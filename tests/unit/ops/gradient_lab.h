@@ -276,6 +276,7 @@ static inline void lab_run(lab *l)
     assembly->token_capacity = assembly->step_token_capacity = TOKENS;
     assembly->ranks = 1;
     assembly->root_capacity = 1;
+    assembly->step_leaves = (SAMPLES + LEAF_SIZE - 1) / LEAF_SIZE;
     assembly->limits = (ls_device_limits){TOKENS, LONGEST, 64, 32};
     assert_ok(ls_plan_make(&assembly->plan, l->program, &capacity, &l->error), l->error);
     ls_executor_options options = {.program = l->program,

@@ -53,7 +53,7 @@ static const char layer[] =
     AGAIN "attention.context, " AGAIN "attention.context.softmax = attention(" AGAIN "attention.self.query, " AGAIN "attention.self.key, " AGAIN "attention.self.value, offsets, token_samples, positions, random_key) dropout=0.1 site=1 heads=3 head_size=12  # " AGAIN "attention.context\n"
     AGAIN "attention.output.dense = linear(" AGAIN "attention.context, " LAYER "attention.output.dense.weight, " LAYER "attention.output.dense.bias)  # " AGAIN "attention.output.dense\n"
     AGAIN "attention.output.LayerNorm, " AGAIN "attention.output.LayerNorm.sum, " AGAIN "attention.output.LayerNorm.mean, " AGAIN "attention.output.LayerNorm.inverse_deviation = layer_norm(" AGAIN "attention.output.dense, bert.embeddings.dropout, " LAYER "attention.output.LayerNorm.weight, " LAYER "attention.output.LayerNorm.bias, token_samples, positions, random_key) dropout=0.1 site=2  # " AGAIN "attention.output.LayerNorm\n"
-    AGAIN "intermediate.dense, " AGAIN "intermediate.dense.before_activation = linear(" AGAIN "attention.output.LayerNorm, " LAYER "intermediate.dense.weight, " LAYER "intermediate.dense.bias) activation=gelu  # " AGAIN "intermediate.dense\n"
+    AGAIN "intermediate.dense, " AGAIN "intermediate.dense.slope = linear(" AGAIN "attention.output.LayerNorm, " LAYER "intermediate.dense.weight, " LAYER "intermediate.dense.bias) activation=gelu  # " AGAIN "intermediate.dense\n"
     "before gradient." LAYER "output.dense.weight\n";
 static const char attention[] =
     AGAIN "attention.self.query = linear(bert.embeddings.dropout, " LAYER "attention.self.query.weight, " LAYER "attention.self.query.bias)  # " AGAIN "attention.self.query\n"
