@@ -15,8 +15,6 @@ for program in munged slurmctld slurmd srun scontrol nsenter; do
     command -v $program >/dev/null || skip "no $program: tools/install-packages.sh slurm"
 done
 has_mpi || skip "this lockstep was built without MPI"
-srun --mpi=list >kinds.txt 2>&1 || true
-grep -q pmix kinds.txt || skip "this srun has no --mpi=pmix"
 two_hosts_start || skip "$two_hosts_reason"
 
 folder=$PWD
@@ -106,6 +104,9 @@ both_are_idle() {
     [[ $(./on_a sinfo --noheader --format '%D %t') == "2 idle" ]]
 }
 await 60 both_are_idle || { cat slurmd-*.out && fail "slurmd does not start: $(./on_a sinfo)"; }
+
+./on_a srun --mpi=list >kinds.txt 2>&1
+grep -q pmix kinds.txt || skip "this srun has no --mpi=pmix"
 
 fresh_model
 write_reviews train.tsv 200 1
