@@ -168,7 +168,8 @@ bench-gemm: $(BUILD)/bench/gemm_bench
 FUZZ_FLAGS := -std=c17 -O1 -g $(NUMERIC) -pthread -fsanitize=address,undefined \
               -fno-sanitize-recover=all
 FUZZ_OBJECTS := $(patsubst src/%.c,$(BUILD)/fuzz/obj/%.o, \
-                  $(wildcard src/base/*.c src/formats/*.c src/tokenizer/*.c src/launch/hosts.c))
+                  $(wildcard src/base/*.c src/formats/*.c src/tokenizer/*.c src/launch/hosts.c) \
+                  src/api/trainer_position.c src/api/audit.c src/data/sampler.c src/data/sort.c)
 
 $(BUILD)/fuzz/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)

@@ -1,6 +1,8 @@
 """What a disk takes for some bytes, and the section about checkpoints."""
+import json
 import mmap
 import os
+import pathlib
 import shutil
 import statistics
 import subprocess
@@ -95,21 +97,36 @@ def folder_of(name):
 
 
 def save_seconds(context):
-    """Of one save that training waits for: runs of eight steps that save after each, less runs that never do."""
-    steps = 8
-    flags = ["--max-steps", steps, "--save-async=false"]
-    never = wall(train_command(context, *flags, "--output", folder_of("never")))
-    always = wall(train_command(context, *flags, "--save-every", 1, "--output", folder_of("always")))
-    saved = OUT / "checkpoints/always" / f"checkpoint-{steps}"
-    return {"seconds": (always - never) / steps, "bytes": bytes_of(saved)}
+    """Of one save that training waits for, by the program's own clock: a run of eight steps that saves after each."""
+    steps, output = 8, folder_of("always")
+    run(train_command(context, "--max-steps", steps, "--save-async=false", "--save-every", 1, "--output", output))
+    results = json.loads((output / "run.json").read_text(encoding="utf-8"))["results"]
+    seconds = results["checkpoint_seconds"] / results["checkpoints_saved"]
+    return {"seconds": seconds, "bytes": bytes_of(output / f"checkpoint-{steps}")}
 
 
 def dd_write(size):
+    """Of random bytes that lie in memory, which no disk can pack, from a file that needs no disk."""
+    source = pathlib.Path("/dev/shm") / f"bench-{os.getpid()}"
     file = OUT / "checkpoints/dd"
-    command = ["dd", "if=/dev/zero", f"of={file}", "bs=1M", f"count={size >> 20}", "conv=fsync", "status=none"]
-    seconds = wall(command)
+    source.write_bytes(os.urandom(size >> 20 << 20))
+    seconds = wall(["dd", f"if={source}", f"of={file}", "bs=1M", "conv=fsync", "status=none"])
+    source.unlink()
     file.unlink()
     return {"seconds": seconds, "bytes": size >> 20 << 20}
+
+
+def audit_cost(context):
+    """What an audit at every hundredth step adds to the mean step: audited steps of short runs against the others."""
+    every, steps, output = 4, 24, folder_of("audited")
+    run(train_command(context, "--max-steps", steps, "--audit-every", every, "--output", output))
+    with open(output / "metrics.jsonl", encoding="utf-8") as file:
+        taken = [one for one in map(json.loads, file) if "step_seconds" in one][WARM_UP:]
+    # A step's length goes with its tokens.
+    audited = [one["step_seconds"] / one["tokens"] for one in taken if one["step"] % every == 0]
+    others = [one["step_seconds"] / one["tokens"] for one in taken if one["step"] % every]
+    times = statistics.median(audited) / statistics.median(others)
+    return {"times": times, "share": (times - 1) / 100}
 
 
 def forget(folder):
@@ -215,6 +232,8 @@ def section_checkpoint(context):
         "go on": lambda: first_step(context, *goes_on, done=done),
         "beside": lambda: during_save(context, every, steps),
     }
+    if knows("--audit-every"):
+        contenders["audit"] = lambda: audit_cost(context)
     medians = rounds_of(contenders, context.rounds)
     shutil.rmtree(OUT / "checkpoints")
     print_checkpoint(medians)
@@ -239,5 +258,9 @@ def print_checkpoint(medians):
         ),
         ("from the command to the end of the first resumed step", f"**{medians['go on']['seconds']:.2f} s**", "files cached"),
     ]
+    if "audit" in medians:
+        audit = medians["audit"]
+        figure = f"{audit['times']:.2f}x of a step"
+        rows.append(("a step with an audit (`--audit-every`)", figure, f"at every 100th step **{100 * audit['share']:.2f} %**"))
     title = f"Checkpoints of {medians['save']['bytes'] / 2**20:.0f} MiB"
     table(title, ("what", "figure", "beside"), rows)

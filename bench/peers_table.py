@@ -107,10 +107,18 @@ class Row:
         """As compare does: the round of median speed, times of steps from all rounds."""
         in_order = sorted((one for one, _ in self.rounds), key=lambda one: one["samples_per_second"])
         times = sorted(one for _, many in self.rounds for one in many)
+        self.keep_share_of_peak([one.get("flops_per_second") for one in in_order])
         self.values |= in_order[(len(in_order) - 1) // 2]
         self.values["step_ms_median"] = statistics.median(times)
         self.values["step_ms_p95"] = times[-(-95 * len(times) // 100) - 1]
         self.values["rounds_samples_per_second"] = [one["samples_per_second"] for one, _ in self.rounds]
+
+
+    def keep_share_of_peak(self, rates):
+        """Of the peak that compare knew, or of what these rounds have shown."""
+        share, rate = self.values.get("share_of_peak"), self.values.get("flops_per_second")
+        if share and rate:
+            self.values["share_of_peak"] = rates[(len(rates) - 1) // 2] / max(rate / share, *rates)
 
 
 def lockstep_rows(context, compared, steps):
@@ -177,6 +185,7 @@ COLUMNS = [
     ("waited ms", "exposed_communication_ms", number(1)),
     *((part, f"share_{part}", percent) for part in ("forward", "backward", "exchange", "optimizer", "data")),
     ("GFLOP/s", "flops_per_second", number(1, 1e9)),
+    ("peak", "share_of_peak", percent),
     ("loss", "final_loss", number(4)),
     ("accuracy", "accuracy", number(4)),
     ("macro-F1", "macro_f1", number(4)),

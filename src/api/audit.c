@@ -56,7 +56,7 @@ static ls_status read_settings(record *r, const char *folder, ls_error *error)
     if (r->batch_size < 1)
         status = ls_json_fail(&settings, "batch_size", error, LS_INVALID, "is below 1");
     else
-        r->steps_per_epoch = (r->rows + r->batch_size - 1) / r->batch_size;
+        r->steps_per_epoch = (r->rows - 1) / r->batch_size + 1;
 done:
     ls_json_free(document);
     ls_free(path);

@@ -75,6 +75,8 @@ static void tell(ls_training_run *run, const ls_saved *saved)
         return;
     }
     checkpoints->saved = saved->step;
+    checkpoints->saves.count++;
+    checkpoints->saves.seconds += saved->seconds;
     checkpoints->failed = 0;
     if (saved->pruned != LS_OK)
         ls_session_message(&run->session, "checkpoints that are no longer needed stay: %s",

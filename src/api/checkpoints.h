@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "api/run_monitor.h"
 #include "engine/checkpoint_folder.h"
 #include "engine/saver.h"
 #include "formats/weights.h"
@@ -39,6 +40,7 @@ typedef struct ls_checkpoints {
     ls_best best;
     int64_t started; /* step of the save that went on last */
     int64_t saved;   /* step of the last good checkpoint of this run, -1: none */
+    ls_saves saves;  /* since this start */
     int64_t failed;  /* saves that failed since then */
     ls_status why;   /* of the last one */
     ls_error failure;
@@ -73,7 +75,8 @@ ls_status ls_checkpoints_finish(struct ls_training_run *run, ls_error *error) LS
 const char *ls_checkpoints_best_name(const struct ls_training_run *run, char name[64]);
 void ls_checkpoints_close(struct ls_training_run *run);
 
-/* trainer.json (api/trainer_record.c). The text is the caller's: ls_free. */
+/* trainer.json (api/trainer_record.c, trainer_position.c). The text is the caller's: ls_free. */
+enum { LS_TRAINER_VERSION = 1 };
 ls_status ls_trainer_record_print(const struct ls_training_run *run, char **text, size_t *length,
                                   ls_error *error) LS_MUST_CHECK;
 ls_status ls_trainer_record_read(const json_t *document, const char *path, ls_position *position,

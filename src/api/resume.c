@@ -1,5 +1,6 @@
 /* Going on from a checkpoint: which one, whether it fits, and reading it. */
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
@@ -20,6 +21,7 @@ static ls_status choose_newest(ls_training_run *run, const char *output, char **
                                ls_error *error)
 {
     ls_checkpoints *checkpoints = &run->checkpoints;
+    ls_threads *threads = ls_session_reading_threads(&run->session);
     ls_checkpoint_list list;
     ls_error why;
     LS_TRY(ls_checkpoint_list_read(&list, output, error));
@@ -29,7 +31,7 @@ static ls_status choose_newest(ls_training_run *run, const char *output, char **
         char *path = NULL;
         status = ls_checkpoint_path(&path, output, list.steps[i], error);
         ls_status whole = LS_OK;
-        if (status == LS_OK) whole = ls_checkpoint_check(path, list.steps[i], &why);
+        if (status == LS_OK) whole = ls_checkpoint_check(path, list.steps[i], threads, &why);
         if (status == LS_OK && whole == LS_OK) {
             *folder = path;
             break;
@@ -76,7 +78,8 @@ static ls_status find_folder(ls_training_run *run, char **folder, ls_error *erro
     bool automatic = strcmp(options->resume, "auto") == 0;
     if (options->resume_weights_only) LS_TRY(refuse_to_lose(options->output, error));
     if (automatic) return choose_newest(run, options->output, folder, error);
-    LS_TRY(ls_checkpoint_check(options->resume, -1, error));
+    LS_TRY(
+        ls_checkpoint_check(options->resume, -1, ls_session_reading_threads(&run->session), error));
     return ls_copy_string(folder, options->resume, error);
 }
 
@@ -249,36 +252,128 @@ ls_status ls_checkpoints_match(ls_training_run *run, ls_error *error)
 
 /* --- reading it ------------------------------------------------------------------------------ */
 
-static ls_status load_moment(ls_training_run *run, const ls_state_tensor *tensor, float *piece,
-                             ls_error *error)
+/* All moments, one behind the other, are cut into parts that threads read; runs of zeros are found
+ * in pages. */
+enum { PART = 1 << 20, PAGE = 1024 };
+
+typedef struct moments {
+    ls_training_run *run;
+    ls_state state;
+    float *pieces; /* [threads][LS_STATE_PIECE] */
+    int threads;
+    _Atomic ls_status status;
+    ls_error *error; /* of the part that failed first */
+} moments;
+
+static ls_status find_moment(const moments *m, const ls_state_tensor *tensor,
+                             const ls_safetensors_tensor **from, ls_error *error)
 {
-    const ls_weights *file = run->checkpoints.optimizer;
-    const ls_safetensors_tensor *from = ls_weights_find(file, tensor->name);
-    if (!from || from->elements != tensor->elements || from->dtype != LS_SAFETENSORS_F32)
-        return ls_fail(error, LS_INVALID, "%s: tensor %s is %s: the checkpoint is of another model",
-                       ls_weights_path(file), tensor->name,
-                       from ? "of another size or dtype" : "missing");
-    for (int64_t first = 0; first < tensor->elements; first += LS_STATE_PIECE) {
-        int64_t count = tensor->elements - first;
-        if (count > LS_STATE_PIECE) count = LS_STATE_PIECE;
-        if (!ls_ranks_hold(run->ranks, tensor->value, first, count)) continue;
-        LS_TRY(ls_weights_read_float(file, from, first, count, piece, error));
-        LS_TRY(ls_ranks_write(run->ranks, tensor->value, first, count, piece, error));
+    const ls_weights *file = m->run->checkpoints.optimizer;
+    *from = ls_weights_find(file, tensor->name);
+    if (*from && (*from)->elements == tensor->elements && (*from)->dtype == LS_SAFETENSORS_F32)
+        return LS_OK;
+    return ls_fail(error, LS_INVALID, "%s: tensor %s is %s: the checkpoint is of another model",
+                   ls_weights_path(file), tensor->name,
+                   *from ? "of another size or dtype" : "missing");
+}
+
+static bool is_zero(const float *elements, int64_t count)
+{
+    uint32_t any = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &elements[i], sizeof bits);
+        any |= bits;
+    }
+    return any == 0;
+}
+
+/* All but pages of zeros: moments begin as zeros, and memory that nobody writes is none that the
+ * run takes. Embeddings of words that never came have such. */
+static ls_status write_moment(ls_ranks *ranks, ls_value_id value, int64_t first, int64_t count,
+                              const float *piece, ls_error *error)
+{
+    int64_t begin = 0;
+    for (int64_t at = 0, next; at < count; at = next) {
+        next = count - at < PAGE ? count : at + PAGE;
+        if (!is_zero(piece + at, next - at)) continue;
+        if (begin < at)
+            LS_TRY(ls_ranks_write(ranks, value, first + begin, at - begin, piece + begin, error));
+        begin = next;
+    }
+    if (begin == count) return LS_OK;
+    return ls_ranks_write(ranks, value, first + begin, count - begin, piece + begin, error);
+}
+
+static ls_status load_elements(const moments *m, const ls_state_tensor *tensor, int64_t begin,
+                               int64_t end, float *piece, ls_error *error)
+{
+    ls_ranks *ranks = m->run->ranks;
+    const ls_safetensors_tensor *from;
+    LS_TRY(find_moment(m, tensor, &from, error));
+    for (int64_t first = begin; first < end; first += LS_STATE_PIECE) {
+        int64_t count = end - first < LS_STATE_PIECE ? end - first : LS_STATE_PIECE;
+        if (!ls_ranks_hold(ranks, tensor->value, first, count)) continue;
+        LS_TRY(
+            ls_weights_read_float(m->run->checkpoints.optimizer, from, first, count, piece, error));
+        LS_TRY(write_moment(ranks, tensor->value, first, count, piece, error));
     }
     return LS_OK;
 }
 
+static void load_part(void *context, int64_t part, int thread)
+{
+    moments *m = context;
+    float *piece = m->pieces + (int64_t)thread * LS_STATE_PIECE;
+    int64_t begin = part * PART, end = begin + PART;
+    for (size_t i = m->state.parameters; i < m->state.count && end > 0; i++) {
+        const ls_state_tensor *tensor = &m->state.tensors[i];
+        int64_t first = begin > 0 ? begin : 0, last = end;
+        if (last > tensor->elements) last = tensor->elements;
+        ls_error error;
+        ls_status none = LS_OK, status = LS_OK;
+        if (first < last) status = load_elements(m, tensor, first, last, piece, &error);
+        if (status != LS_OK && atomic_compare_exchange_strong(&m->status, &none, status))
+            *m->error = error;
+        begin -= tensor->elements;
+        end -= tensor->elements;
+    }
+}
+
+static ls_status load_moments(moments *m, ls_threads *threads, ls_error *error)
+{
+    const ls_safetensors_tensor *from;
+    int64_t elements = 0;
+    LS_TRY(LS_NEW(m->pieces, m->threads * LS_STATE_PIECE, "moments on their way", error));
+    for (size_t i = m->state.parameters; i < m->state.count; i++) {
+        LS_TRY(find_moment(m, &m->state.tensors[i], &from, error));
+        elements += m->state.tensors[i].elements;
+    }
+    int64_t parts = (elements + PART - 1) / PART;
+    if (threads)
+        ls_threads_run(threads, parts, load_part, m);
+    else
+        for (int64_t part = 0; part < parts; part++)
+            load_part(m, part, 0);
+    if (m->status != LS_OK && error) *error = *m->error;
+    return m->status;
+}
+
 ls_status ls_checkpoints_load(ls_training_run *run, ls_error *error)
 {
-    ls_state state;
-    float *piece = NULL;
+    ls_error failure;
+    moments m = {.run = run, .threads = 1, .status = LS_OK, .error = &failure};
+    ls_threads *threads = NULL;
     if (!run->checkpoints.optimizer) return LS_OK;
-    LS_TRY(ls_state_list(&state, &run->programs.training, error));
-    ls_status status = LS_NEW(piece, LS_STATE_PIECE, "moments on their way", error);
-    for (size_t i = state.parameters; i < state.count && status == LS_OK; i++)
-        status = load_moment(run, &state.tensors[i], piece, error);
-    ls_free(piece);
-    ls_state_deinit(&state);
+    LS_TRY(ls_state_list(&m.state, &run->programs.training, error));
+    /* What is offloaded is written by one thread at a time. */
+    if (!ls_executor_offload(ls_ranks_owners(run->ranks).executors[0])) {
+        threads = ls_session_reading_threads(&run->session);
+        m.threads = ls_threads_count(threads);
+    }
+    ls_status status = load_moments(&m, threads, error);
+    ls_free(m.pieces);
+    ls_state_deinit(&m.state);
     return status;
 }
 

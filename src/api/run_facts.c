@@ -18,7 +18,8 @@ ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *
     ls_run_results results = {0};
     ls_auto_facts automatic;
     if (finished)
-        LS_TRY(ls_run_results_make(&results, &run->monitor, &run->programs, report, error));
+        LS_TRY(ls_run_results_make(&results, &run->monitor, &run->programs, report,
+                                   &run->checkpoints.saves, error));
     const ls_run_fact facts[] = {
         {.key = "version", .kind = LS_RUN_TEXT, .text = ls_version()},
         {.key = "instruction_set", .kind = LS_RUN_TEXT, .text = isa},

@@ -69,6 +69,10 @@ ls_status ls_run_monitor_evaluation(ls_run_monitor *monitor, const ls_evaluation
 ls_status ls_run_monitor_finish(ls_run_monitor *monitor, ls_error *error) LS_MUST_CHECK;
 
 /* The facts of run.json's "results": `facts` points at memory that lives in `results`. */
+typedef struct ls_saves {
+    int64_t count; /* good ones */
+    double seconds;
+} ls_saves;
 enum { LS_RESULT_FACTS = 32 };
 typedef struct ls_run_results {
     struct ls_run_fact *facts;
@@ -77,7 +81,7 @@ typedef struct ls_run_results {
 } ls_run_results;
 ls_status ls_run_results_make(ls_run_results *results, ls_run_monitor *monitor,
                               const ls_run_programs *programs, const ls_train_report *report,
-                              ls_error *error) LS_MUST_CHECK;
+                              const ls_saves *saves, ls_error *error) LS_MUST_CHECK;
 void ls_run_results_deinit(ls_run_results *results);
 
 #endif

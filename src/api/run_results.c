@@ -75,7 +75,8 @@ static void fill_evaluations(memory *m, const ls_run_monitor *monitor)
     }
 }
 
-static size_t fill_facts(memory *m, ls_run_monitor *monitor, const ls_train_report *report)
+static size_t fill_facts(memory *m, ls_run_monitor *monitor, const ls_train_report *report,
+                         const ls_saves *saves)
 {
     ls_step_summary steps = ls_step_statistics_summary(monitor->statistics);
     ls_run_fact *at = m->facts;
@@ -101,6 +102,8 @@ static size_t fill_facts(memory *m, ls_run_monitor *monitor, const ls_train_repo
     *at++ = number("flops_per_second", steps.flops_per_second);
     *at++ = number("share_of_peak", peak > 0 ? steps.flops_per_second / peak : NAN);
     *at++ = integer("skipped_steps", monitor->skipped);
+    *at++ = integer("checkpoints_saved", saves->count);
+    *at++ = number("checkpoint_seconds", saves->seconds);
     *at++ = object("evaluations", m->evaluations, (size_t)monitor->evaluation_count);
     *at++ =
         (ls_run_fact){.key = "weights_sha256", .kind = LS_RUN_TEXT, .text = report->weights_sha256};
@@ -109,13 +112,13 @@ static size_t fill_facts(memory *m, ls_run_monitor *monitor, const ls_train_repo
 
 ls_status ls_run_results_make(ls_run_results *results, ls_run_monitor *monitor,
                               const ls_run_programs *programs, const ls_train_report *report,
-                              ls_error *error)
+                              const ls_saves *saves, ls_error *error)
 {
     memory *m = NULL;
     LS_TRY(LS_NEW(m, 1, "results", error));
     fill_parts(m, programs);
     fill_evaluations(m, monitor);
-    *results = (ls_run_results){m->facts, fill_facts(m, monitor, report), m};
+    *results = (ls_run_results){m->facts, fill_facts(m, monitor, report, saves), m};
     return LS_OK;
 }
 

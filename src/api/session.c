@@ -203,6 +203,12 @@ static bool report_reading(void *context, uint64_t rows, uint64_t bytes, uint64_
     return !callbacks->should_stop || !callbacks->should_stop(callbacks->context);
 }
 
+ls_threads *ls_session_reading_threads(const ls_session *session)
+{
+    return session->reading_threads ? session->reading_threads
+                                    : ls_cpu_device_pool(session->device);
+}
+
 /* The second text of a pair has token type 1. */
 static ls_status check_pairs(const ls_session *session, ls_dataset **dataset, ls_error *error)
 {
@@ -237,8 +243,7 @@ ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *
         .need_labels = need_labels,
         .skip_bad_rows = options->skip_bad_rows,
         .cache_folder = cache_folder,
-        .threads = session->reading_threads ? session->reading_threads
-                                            : ls_cpu_device_pool(session->device),
+        .threads = ls_session_reading_threads(session),
         .progress = report_reading,
         .progress_context = &r,
     };

@@ -59,6 +59,9 @@ ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *
                              bool need_labels, const char *cache_folder,
                              ls_error *error) LS_MUST_CHECK;
 
+/* For reading before the first step; those of the only device, or as many as all devices have. */
+ls_threads *ls_session_reading_threads(const ls_session *session);
+
 /* callbacks->stage, of something that takes a while and has no parts. */
 void ls_session_stage(const ls_session *session, const char *what);
 /* The same, with how much of it is done. */

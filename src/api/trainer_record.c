@@ -9,8 +9,6 @@
 #include "base/text.h"
 #include "formats/json.h"
 
-enum { FORMAT_VERSION = 1 };
-
 /* Settings that change numbers, beyond what the run finds in its files. */
 static const char *const settings[] = {
     "seed",         "batch-size",    "leaf-size",         "max-length",         "learning-rate",
@@ -127,7 +125,7 @@ static int64_t consumed(const ls_training_run *run, int64_t step)
 static ls_status set_position(json_t *object, const ls_training_run *run, ls_error *error)
 {
     int64_t step = run->report.steps;
-    LS_TRY(set_integer(object, "format_version", FORMAT_VERSION, error));
+    LS_TRY(set_integer(object, "format_version", LS_TRAINER_VERSION, error));
     LS_TRY(set(object, "version", json_string(ls_version()), error));
     LS_TRY(set_integer(object, "step", step, error));
     LS_TRY(set_integer(object, "epoch", step / run->steps_per_epoch, error));
@@ -172,40 +170,6 @@ done:
     ls_json_free(document);
     ls_text_deinit(&printed);
     return status;
-}
-
-static ls_status read_best(const ls_json_view *root, ls_best *best, ls_error *error)
-{
-    ls_json_view view;
-    *best = (ls_best){.step = -1};
-    LS_TRY(ls_json_get_object(root, "best", LS_JSON_OPTIONAL, &view, error));
-    LS_TRY(ls_json_get_integer(&view, "step", LS_JSON_OPTIONAL, 0, INT64_MAX, &best->step, error));
-    best->lost = ls_json_find(&view, "checkpoint") == NULL;
-    return ls_json_get_number(&view, "value", LS_JSON_OPTIONAL, -1e300, 1e300, &best->value, error);
-}
-
-ls_status ls_trainer_record_read(const json_t *document, const char *path, ls_position *position,
-                                 ls_error *error)
-{
-    ls_json_view root;
-    int64_t version;
-    *position = (ls_position){0};
-    LS_TRY(ls_json_view_init(&root, document, path, error));
-    LS_TRY(ls_json_get_integer(&root, "format_version", LS_JSON_REQUIRED, 1, FORMAT_VERSION,
-                               &version, error));
-    LS_TRY(
-        ls_json_get_integer(&root, "step", LS_JSON_REQUIRED, 0, INT64_MAX, &position->step, error));
-    LS_TRY(ls_json_get_integer(&root, "skipped_steps", LS_JSON_REQUIRED, 0, position->step,
-                               &position->skipped_steps, error));
-    LS_TRY(ls_json_get_integer(&root, "samples_consumed", LS_JSON_REQUIRED, 0, INT64_MAX,
-                               &position->samples, error));
-    LS_TRY(ls_json_get_integer(&root, "tokens_consumed", LS_JSON_REQUIRED, 0, INT64_MAX,
-                               &position->tokens, error));
-    LS_TRY(ls_json_get_number(&root, "seconds", LS_JSON_REQUIRED, 0, 1e300, &position->seconds,
-                              error));
-    LS_TRY(ls_json_get_bool(&root, "validation_done", LS_JSON_REQUIRED, &position->validation_done,
-                            error));
-    return read_best(&root, &position->best, error);
 }
 
 /* --- comparing ------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/training_run.h"
+#include "base/memory_limit.h"
 
 /* Tokens of the longest row that is evaluated; with neither file, room for the training rows. */
 static int64_t longest_evaluated(const ls_dataset *validation, const ls_dataset *test,
@@ -103,4 +104,22 @@ ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory
                        "--strategy single runs on one rank, and %d are started: use --strategy ddp",
                        memory->training.ranks);
     return ls_training_check_leaves(memory, ranks, error);
+}
+
+ls_status ls_training_check_memory(const ls_session *session, const ls_run_programs *programs,
+                                   ls_error *error)
+{
+    ls_memory_limit limit = ls_memory_limit_read("");
+    int64_t devices = session->options->devices * ls_session_place(session)->local_count;
+    int64_t on_device = ls_run_programs_bytes(programs);
+    int64_t elsewhere = programs->training.plan.bytes[LS_PLAN_HOST_MEMORY], needed;
+    if (!__builtin_mul_overflow(on_device + elsewhere, devices, &needed) && needed <= limit.bytes)
+        return LS_OK;
+    return ls_fail(error, LS_NO_MEMORY,
+                   "the run needs %lld bytes of memory on this host (%lld device%s of %lld bytes, "
+                   "and %lld of each in host memory), %s %lld: with --device-memory %lld the "
+                   "smallest change that fits is named; lockstep plan shows what takes how much",
+                   (long long)needed, (long long)devices, devices == 1 ? "" : "s",
+                   (long long)on_device, (long long)elsewhere, limit.who, (long long)limit.bytes,
+                   (long long)(limit.bytes / devices));
 }

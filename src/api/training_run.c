@@ -7,7 +7,6 @@
 #include "api/fitting.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "engine/shared_folder.h"
 
 enum {
     WRITING_BYTES = 2 << 20, /* buffers of a file, its digest, run.json */
@@ -65,6 +64,7 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
     if (!ls_run_programs_fit(&run->programs, run->session.device))
         return ls_fitting_refuse(&run->session, &memory, error);
     LS_TRY(ls_parameters_check(&run->programs.training, ls_training_run_weights(run), error));
+    LS_TRY(ls_training_check_memory(&run->session, &run->programs, error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
     ls_strategy_used(&run->used, &run->session.strategy);
@@ -249,18 +249,6 @@ static ls_status start(ls_training_run *run, ls_error *error)
     return start_reading(run, error);
 }
 
-/* The first process makes it, all must see it. */
-static ls_status check_output(ls_training_run *run, ls_error *error)
-{
-    const ls_options *options = run->session.options;
-    if (!options->output) return LS_OK;
-    ls_status status = LS_OK;
-    if (ls_session_is_first(&run->session))
-        status = ls_output_check(options->output, options->model, &run->made_output, error);
-    LS_TRY(ls_session_agree(&run->session, status, "the check of the output folder", error));
-    return ls_shared_folder_check(run->session.processes, options->output, error);
-}
-
 /* What all agreed on is said by the first process; of a loss each says what it knows. */
 static void leave_text_to_the_first(const ls_training_run *run, ls_status status, ls_error *error)
 {
@@ -284,7 +272,7 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
     ls_status status =
         ls_session_open(&run->session, options, callbacks, command, LS_TRAINING_LENGTH, error);
     status = ls_session_agree(&run->session, status, "the opening of the model", error);
-    if (status == LS_OK) status = check_output(run, error);
+    if (status == LS_OK) status = ls_training_run_take_output(run, error);
     if (status == LS_OK) status = ls_checkpoints_choose(run, error);
     if (status == LS_OK) {
         status = prepare(run, error);
@@ -352,6 +340,7 @@ void ls_training_run_close(ls_training_run *run)
     ls_dataset_free(run->train);
     ls_dataset_free(run->validation);
     ls_dataset_free(run->test);
+    ls_folder_lock_release(&run->output_lock);
     if (run->session.options->output)
         ls_output_unmake(run->session.options->output, run->made_output);
     ls_session_close(&run->session);

@@ -6,6 +6,7 @@
 #include "api/checkpoints.h"
 #include "api/run_monitor.h"
 #include "api/session.h"
+#include "base/folder_lock.h"
 #include "data/reader.h"
 #include "data/sampler.h"
 #include "engine/memory.h"
@@ -20,6 +21,7 @@ typedef struct ls_training_run {
     ls_options used; /* the options with what the run resolved */
     ls_train_report report;
     size_t made_output;             /* see ls_output_check; 0 once the folder holds something */
+    ls_folder_lock output_lock;     /* of the first process: one run at a time in the folder */
     ls_shared_memory shared_memory; /* of the host's processes */
     ls_dataset *train, *validation, *test;
     const char **label_names;
@@ -55,6 +57,8 @@ ls_status ls_rank_logs_step(ls_training_run *run, const ls_batch *batch, int64_t
                             const ls_step_result *result, ls_error *error) LS_MUST_CHECK;
 ls_status ls_rank_logs_line(ls_training_run *run, const char *line, ls_error *error) LS_MUST_CHECK;
 void ls_rank_logs_close(ls_training_run *run);
+/* Check the output folder and keep other runs out of it (api/run_output.c). Collective. */
+ls_status ls_training_run_take_output(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
 /* LS_INVALID unless all processes have the same program, settings that change numbers, rows,
  * weights and exchanges. */
 ls_status ls_training_run_compare(const ls_training_run *run, ls_error *error) LS_MUST_CHECK;
@@ -72,6 +76,10 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                                  const ls_dataset *train,
                                                  const ls_dataset *validation,
                                                  const ls_dataset *test);
+
+/* LS_NO_MEMORY if all devices of this host together take more than this process can ever have. */
+ls_status ls_training_check_memory(const ls_session *session, const ls_run_programs *programs,
+                                   ls_error *error) LS_MUST_CHECK;
 
 /* Set what a strategy and a number of ranks say. `strategy` is borrowed. */
 void ls_training_use_strategy(ls_assembly_options *training, const ls_options *options,

@@ -208,7 +208,7 @@ static ls_status check_manifest(const char *folder, ls_verify_report *report, ls
         return ls_fail(
             error, LS_USAGE,
             "%s: is no folder: verify takes two models or checkpoints, or one checkpoint", folder);
-    ls_status status = ls_manifest_check(folder, NULL, 0, &found, error);
+    ls_status status = ls_manifest_check(folder, NULL, 0, NULL, &found, error);
     *report = (ls_verify_report){
         .files = (int64_t)found.files, .tensors = (int64_t)found.tensors, .bytes = found.bytes};
     /* What the folder holds is not what was written. */

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/calls.h"
+#include "base/fail_point.h"
+
 enum { SMALL_PAGE_BYTES = 4096, HUGE_PAGE_BYTES = 2 << 20 };
 
 static ls_allocation_hook allocation_hook;
@@ -24,6 +27,7 @@ void *ls_allocate_plain(size_t bytes)
     if (bytes == 0) bytes = 1;
     if (bytes > PTRDIFF_MAX - 64) return NULL;
     if (allocation_hook && allocation_hook(allocation_context, bytes) != 0) return NULL;
+    if (ls_fail_point("memory") > 0) return NULL;
     void *pointer = NULL;
     if (posix_memalign(&pointer, 64, bytes) != 0) return NULL;
     atomic_fetch_add(&allocated_bytes, malloc_usable_size(pointer));
@@ -89,8 +93,8 @@ void *ls_allocate_pages(size_t bytes, bool dense)
     if (bytes > PTRDIFF_MAX - HUGE_PAGE_BYTES) return NULL;
     if (allocation_hook && allocation_hook(allocation_context, bytes) != 0) return NULL;
     size_t mapped = whole_pages(bytes);
-    void *pages = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) return NULL;
+    void *pages = ls_call_map(mapped);
+    if (!pages) return NULL;
     if (dense && mapped >= HUGE_PAGE_BYTES)
         madvise(pages, mapped, MADV_HUGEPAGE); /* a wish, not a need */
     atomic_fetch_add(&allocated_bytes, mapped);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -90,4 +91,17 @@ int ls_call_rmdir(const char *path)
 int ls_call_unlink(int folder, const char *name)
 {
     return fails("unlink") ? -1 : unlinkat(folder, name, 0);
+}
+
+void *ls_call_map(size_t bytes)
+{
+    if (fails("map")) return NULL;
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+int ls_call_thread(pthread_t *thread, void *(*function)(void *), void *context)
+{
+    int code = ls_fail_point("thread");
+    return code > 0 ? code : pthread_create(thread, NULL, function, context);
 }

@@ -1,9 +1,10 @@
-/* The system calls by which anything is written, each behind a fail point of its name ("write",
- * "fsync", ...): the fault tests make every one of them fail in turn. As the calls themselves: -1
- * and errno on failure. */
+/* The system calls by which anything is written, and those that ask for memory and threads, each
+ * behind a fail point of its name ("write", "fsync", ...): the fault tests make every one of them
+ * fail in turn. As the calls themselves: -1 and errno on failure. */
 #ifndef LS_BASE_CALLS_H
 #define LS_BASE_CALLS_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,5 +21,8 @@ int ls_call_exchange(const char *one, const char *two); /* both exist: each gets
 int ls_call_mkdir(const char *path);
 int ls_call_rmdir(const char *path);
 int ls_call_unlink(int folder, const char *name); /* a file of an open folder */
+void *ls_call_map(size_t bytes);                  /* pages of zeros; NULL on failure */
+/* As pthread_create without attributes: an error's number. */
+int ls_call_thread(pthread_t *thread, void *(*function)(void *), void *context);
 
 #endif

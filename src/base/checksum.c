@@ -4,17 +4,22 @@
 #include <stdio.h>
 #include <xxhash.h>
 
+/* The widest instructions that the machine has: the usual functions keep to SSE2. */
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>
+#endif
+
 #include "base/alloc.h"
 
-enum { PIECE_BYTES = 1 << 20 };
+enum { PIECE_BYTES = 1 << 19 };
 
-typedef struct work {
-    XXH3_state_t *whole, *part;
-    unsigned char *piece; /* [PIECE_BYTES] */
+struct ls_checksum {
+    XXH3_state_t whole, part;
     ls_checksum_part *parts;
     size_t count, at;
-    uint64_t done; /* bytes of the part that it is at */
-} work;
+    uint64_t offset; /* bytes so far */
+    uint64_t done;   /* bytes of the part that it is at */
+};
 
 static void put_text(char text[LS_CHECKSUM_CHARACTERS], const XXH3_state_t *state)
 {
@@ -24,54 +29,79 @@ static void put_text(char text[LS_CHECKSUM_CHARACTERS], const XXH3_state_t *stat
 }
 
 /* End all parts that are complete, empty ones included. */
-static void end_parts(work *w)
+static void end_parts(ls_checksum *checksum)
 {
-    while (w->at < w->count && w->done == w->parts[w->at].bytes) {
-        put_text(w->parts[w->at++].text, w->part);
-        w->done = 0;
-        XXH3_128bits_reset(w->part);
+    while (checksum->at < checksum->count &&
+           checksum->done == checksum->parts[checksum->at].bytes) {
+        put_text(checksum->parts[checksum->at++].text, &checksum->part);
+        checksum->done = 0;
+        XXH3_128bits_reset(&checksum->part);
     }
 }
 
-/* `bytes` of the file that begin at `offset`. */
-static void add_piece(work *w, uint64_t offset, size_t bytes)
+ls_status ls_checksum_new(ls_checksum **out, ls_error *error)
 {
-    XXH3_128bits_update(w->whole, w->piece, bytes);
-    while (w->at < w->count) {
-        const ls_checksum_part *part = &w->parts[w->at];
-        uint64_t from = part->offset + w->done, left = part->bytes - w->done;
-        if (from >= offset + bytes) return;
-        uint64_t here = offset + bytes - from;
-        if (here > left) here = left;
-        XXH3_128bits_update(w->part, w->piece + (from - offset), (size_t)here);
-        w->done += here;
+    return LS_NEW(*out, 1, "checksum", error);
+}
+
+void ls_checksum_free(ls_checksum *checksum)
+{
+    ls_free(checksum);
+}
+
+void ls_checksum_begin(ls_checksum *checksum, ls_checksum_part *parts, size_t count)
+{
+    checksum->parts = parts;
+    checksum->count = count;
+    checksum->at = 0;
+    checksum->offset = checksum->done = 0;
+    XXH3_128bits_reset(&checksum->whole);
+    XXH3_128bits_reset(&checksum->part);
+    end_parts(checksum);
+}
+
+void ls_checksum_add(ls_checksum *checksum, const void *bytes, size_t count)
+{
+    const unsigned char *from = bytes;
+    uint64_t begin = checksum->offset, end = begin + count;
+    XXH3_128bits_update(&checksum->whole, from, count);
+    checksum->offset = end;
+    while (checksum->at < checksum->count) {
+        const ls_checksum_part *part = &checksum->parts[checksum->at];
+        uint64_t next = part->offset + checksum->done, left = part->bytes - checksum->done;
+        if (next >= end) return;
+        uint64_t here = end - next < left ? end - next : left;
+        XXH3_128bits_update(&checksum->part, from + (next - begin), (size_t)here);
+        checksum->done += here;
         if (here < left) return;
-        end_parts(w);
+        end_parts(checksum);
     }
+}
+
+void ls_checksum_end(const ls_checksum *checksum, char text[LS_CHECKSUM_CHARACTERS])
+{
+    put_text(text, &checksum->whole);
 }
 
 ls_status ls_checksum_file(const ls_file *file, char text[LS_CHECKSUM_CHARACTERS],
                            ls_checksum_part *parts, size_t count, ls_error *error)
 {
-    work w = {.parts = parts, .count = count};
+    ls_checksum *checksum = NULL;
+    unsigned char *piece = NULL;
     ls_status status;
-    LS_TRY_GOTO(status, LS_NEW(w.whole, 1, "checksum", error), done);
-    LS_TRY_GOTO(status, LS_NEW(w.part, 1, "checksum", error), done);
-    LS_TRY_GOTO(status, LS_NEW(w.piece, PIECE_BYTES, "checksum", error), done);
-    XXH3_128bits_reset(w.whole);
-    XXH3_128bits_reset(w.part);
-    end_parts(&w);
+    LS_TRY_GOTO(status, ls_checksum_new(&checksum, error), done);
+    LS_TRY_GOTO(status, LS_NEW(piece, PIECE_BYTES, "checksum", error), done);
+    ls_checksum_begin(checksum, parts, count);
     for (uint64_t offset = 0; offset < file->bytes;) {
         uint64_t left = file->bytes - offset;
         size_t bytes = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
-        LS_TRY_GOTO(status, ls_file_read_at(file, w.piece, bytes, offset, error), done);
-        add_piece(&w, offset, bytes);
+        LS_TRY_GOTO(status, ls_file_read_at(file, piece, bytes, offset, error), done);
+        ls_checksum_add(checksum, piece, bytes);
         offset += bytes;
     }
-    put_text(text, w.whole);
+    ls_checksum_end(checksum, text);
 done:
-    ls_free(w.whole);
-    ls_free(w.part);
-    ls_free(w.piece);
+    ls_checksum_free(checksum);
+    ls_free(piece);
     return status;
 }

@@ -26,14 +26,19 @@ static int act(const char *action, size_t length)
     static const struct {
         const char *name;
         int code;
-    } actions[] = {{"EIO", EIO},       {"ENOSPC", ENOSPC},       {"EROFS", EROFS},
-                   {"EDQUOT", EDQUOT}, {"EACCES", EACCES},       {"EINVAL", EINVAL},
-                   {"ENOMEM", ENOMEM}, {"short", LS_FAIL_SHORT}, {"flip", LS_FAIL_FLIP}};
+    } actions[] = {{"EIO", EIO},           {"ENOSPC", ENOSPC},   {"EROFS", EROFS},
+                   {"EDQUOT", EDQUOT},     {"EACCES", EACCES},   {"EINVAL", EINVAL},
+                   {"ENOMEM", ENOMEM},     {"EAGAIN", EAGAIN},   {"short", LS_FAIL_SHORT},
+                   {"flip", LS_FAIL_FLIP}, {"nan", LS_FAIL_NAN}, {"inf", LS_FAIL_INFINITY}};
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
         if (strlen(actions[i].name) == length && strncmp(action, actions[i].name, length) == 0)
             return actions[i].code;
     if (length == 4 && strncmp(action, "stop", 4) == 0) {
         kill(getpid(), SIGSTOP);
+        return 0;
+    }
+    if (length == 4 && strncmp(action, "slow", 4) == 0) {
+        usleep(1000);
         return 0;
     }
     /* Anything else is a mistake in the test, which shows as well as what it asked for. */

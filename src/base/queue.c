@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "base/alloc.h"
+#include "base/calls.h"
 #include "base/threads.h"
 
 struct ls_queue {
@@ -50,7 +51,7 @@ ls_status ls_queue_new(ls_queue **out, int capacity, ls_queue_function function,
     if (status == LS_OK) {
         pthread_mutex_init(&queue->mutex, NULL);
         pthread_cond_init(&queue->changed, NULL);
-        if (pthread_create(&queue->thread, NULL, queue_main, queue) == 0) {
+        if (ls_call_thread(&queue->thread, queue_main, queue) == 0) {
             *out = queue;
             return LS_OK;
         }

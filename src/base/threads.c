@@ -7,6 +7,7 @@
 #include <xmmintrin.h>
 
 #include "base/alloc.h"
+#include "base/calls.h"
 
 /* Workers spin this many polls for the next task before they sleep: about 20 microseconds, less
  * than a wake-up costs, and short enough to leave the core to others between steps. */
@@ -124,7 +125,7 @@ ls_status ls_threads_new(ls_threads **out, int count, ls_error *error)
     ls_status status = LS_NEW(threads->workers, threads->count, "thread pool", error);
     for (int index = 1; status == LS_OK && index < threads->count; index++) {
         threads->workers[index] = (worker){.threads = threads, .index = index};
-        if (pthread_create(&threads->workers[index].thread, NULL, worker_main,
+        if (ls_call_thread(&threads->workers[index].thread, worker_main,
                            &threads->workers[index]) != 0)
             status = ls_fail(error, LS_NO_MEMORY, "cannot start thread %d of %d: use --threads %d",
                              index + 1, threads->count, index);

@@ -31,6 +31,9 @@ ls_status ls_processes_agree(ls_processes *processes, ls_status mine, const char
     int count = processes->place.count;
     if (count == 1 || mine == LS_LOST || processes->failed) return mine;
     if (mine != LS_OK && error) own.error = *error;
+    /* Others may stand in a call that this process does not get to. */
+    if (mine != LS_OK && mine != LS_INTERRUPTED)
+        processes->operations->give_up(processes, &own.error);
     LS_TRY(LS_NEW(all, count, "results of all processes", error));
     ls_status status =
         processes->operations->gather(processes, &own, sizeof own, all, task, true, error);

@@ -11,6 +11,8 @@ typedef struct ls_processes_operations {
     /* `last`: made even after an abort, to agree on what went wrong. */
     ls_status (*gather)(ls_processes *processes, const void *mine, int64_t bytes, void *all,
                         const char *task, bool last, ls_error *error);
+    /* Tell all others that this process fails: whatever they wait for but `last` ends. */
+    void (*give_up)(ls_processes *processes, const ls_error *why);
     ls_status (*allocate)(ls_processes *processes, int64_t bytes, const char *what, void **out,
                           ls_error *error);
     ls_status (*comms)(ls_processes *processes, ls_comm **comms, int devices, ls_error *error);

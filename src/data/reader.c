@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "base/alloc.h"
+#include "base/calls.h"
 #include "base/clock.h"
 
 /* One is with the caller, one is ready, one is being filled. */
@@ -103,7 +104,7 @@ ls_status ls_reader_new(ls_reader **out, const ls_reader_options *options, ls_er
         LS_TRY_GOTO(status,
                     ls_batch_buffer_new(&reader->buffers[at], options->dataset, capacity, error),
                     fail);
-    if (pthread_create(&reader->thread, NULL, read_ahead, reader) != 0) {
+    if (ls_call_thread(&reader->thread, read_ahead, reader) != 0) {
         status = ls_fail(error, LS_NO_MEMORY, "cannot start the thread that reads batches ahead");
         goto fail;
     }

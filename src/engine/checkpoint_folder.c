@@ -78,13 +78,15 @@ void ls_checkpoint_list_deinit(ls_checkpoint_list *list)
     *list = (ls_checkpoint_list){0};
 }
 
-ls_status ls_checkpoint_check(const char *folder, int64_t step, ls_error *error)
+ls_status ls_checkpoint_check(const char *folder, int64_t step, ls_threads *threads,
+                              ls_error *error)
 {
     static const char *const needed[] = {"config.json", LS_CHECKPOINT_MODEL,
                                          LS_CHECKPOINT_OPTIMIZER, LS_CHECKPOINT_TRAINER,
                                          LS_CHECKPOINT_METRICS};
     ls_manifest_report report;
-    LS_TRY(ls_manifest_check(folder, needed, sizeof needed / sizeof *needed, &report, error));
+    LS_TRY(
+        ls_manifest_check(folder, needed, sizeof needed / sizeof *needed, threads, &report, error));
     if (step < 0 || report.step == step) return LS_OK;
     return ls_fail(error, LS_INVALID,
                    "%s/" LS_MANIFEST_NAME ": is that of step %" PRId64

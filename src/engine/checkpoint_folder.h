@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "base/threads.h"
 
 #define LS_CHECKPOINT_MODEL "model.safetensors"
 #define LS_CHECKPOINT_OPTIMIZER "optimizer.safetensors"
@@ -31,8 +32,9 @@ ls_status ls_checkpoint_list_read(ls_checkpoint_list *list, const char *output,
 void ls_checkpoint_list_deinit(ls_checkpoint_list *list);
 
 /* Everything in the folder is as its manifest says, and its step is `step` (-1: any). LS_INVALID
- * names the first file or tensor that is not, and why. */
-ls_status ls_checkpoint_check(const char *folder, int64_t step, ls_error *error) LS_MUST_CHECK;
+ * names the first file or tensor that is not, and why. `threads`: see ls_manifest_check. */
+ls_status ls_checkpoint_check(const char *folder, int64_t step, ls_threads *threads,
+                              ls_error *error) LS_MUST_CHECK;
 
 /* Remove what killed processes left half-written or half-removed. */
 ls_status ls_checkpoint_clean(const char *output, ls_error *error) LS_MUST_CHECK;

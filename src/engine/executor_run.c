@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "engine/executor_internal.h"
+#include "engine/faults.h"
 
 void ls_executor_measure(ls_executor *executor, ls_op_measure *measures)
 {
@@ -101,6 +102,7 @@ static void run_exchange(ls_executor *executor, int32_t index)
 static void run_op(ls_executor *executor, int32_t index)
 {
     ls_prepared_op *prepared = &executor->ops[index];
+    (void)ls_fault_point(executor, "op");
     if (prepared->function)
         prepared->function(executor->device, &prepared->call);
     else if (ls_op_is_copy(prepared->call.op->kind))

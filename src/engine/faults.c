@@ -7,19 +7,21 @@
 
 #include "base/fail_point.h"
 
-static bool is_due(const ls_executor *executor, const char *what)
+int ls_fault_point(const ls_executor *executor, const char *what)
 {
     char site[64];
     snprintf(site, sizeof site, "%s.rank%d", what, ls_executor_rank(executor));
-    return ls_fail_point(site) == LS_FAIL_FLIP;
+    return ls_fail_point(site);
 }
 
-static void flip(float *number)
+static void change(float *number, int how)
 {
     uint32_t word;
     memcpy(&word, number, sizeof word);
     word ^= 1u << 13;
-    memcpy(number, &word, sizeof word);
+    if (how == LS_FAIL_FLIP) memcpy(number, &word, sizeof word);
+    if (how == LS_FAIL_NAN) *number = __builtin_nanf("");
+    if (how == LS_FAIL_INFINITY) *number = __builtin_inff();
 }
 
 ls_status ls_fault_weights(ls_executor *executor, const ls_assembly *assembly, const char *site,
@@ -28,9 +30,10 @@ ls_status ls_fault_weights(ls_executor *executor, const ls_assembly *assembly, c
     float number;
     ls_value_id first = assembly->model.parameters[0].value;
     ls_range held = ls_executor_held(executor, first);
-    if (held.begin == held.end || !is_due(executor, site)) return LS_OK;
+    int how = held.begin == held.end ? 0 : ls_fault_point(executor, site);
+    if (how >= 0) return LS_OK;
     LS_TRY(ls_executor_get(executor, first, held.begin, 1, &number, error));
-    flip(&number);
+    change(&number, how);
     return ls_executor_put(executor, first, held.begin, 1, &number, error);
 }
 
@@ -41,10 +44,11 @@ void ls_fault_gradient(ls_executor *executor, const ls_assembly *assembly)
         const ls_value *value = ls_value_of(assembly->program, id);
         float number, *data = ls_executor_address(executor, id);
         if (value->role != LS_ROLE_GRADIENT || value->row_sparse || !data) continue;
-        if (!is_due(executor, "gradient")) return;
+        int how = ls_fault_point(executor, "gradient");
+        if (how >= 0) return;
         device->operations->download(device, &number, data, sizeof number);
         device->operations->wait(device);
-        flip(&number);
+        change(&number, how);
         device->operations->upload(device, data, &number, sizeof number);
         device->operations->wait(device);
         return;

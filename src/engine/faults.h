@@ -6,11 +6,19 @@
 #include "engine/executor.h"
 
 #ifdef LS_FAIL_POINTS
-/* Fail points "SITE.rankN" and "gradient.rankN": flip a bit of the rank's first one. */
+/* Fail points "SITE.rankN" and "gradient.rankN": change the rank's first number. */
 ls_status ls_fault_weights(ls_executor *executor, const ls_assembly *assembly, const char *site,
                            ls_error *error) LS_MUST_CHECK;
 void ls_fault_gradient(ls_executor *executor, const ls_assembly *assembly);
+/* The fail point "SITE.rankN". */
+int ls_fault_point(const ls_executor *executor, const char *site);
 #else
+static inline int ls_fault_point(const ls_executor *executor, const char *site)
+{
+    (void)executor;
+    (void)site;
+    return 0;
+}
 static inline ls_status ls_fault_weights(ls_executor *executor, const ls_assembly *assembly,
                                          const char *site, ls_error *error)
 {

@@ -35,12 +35,19 @@ ls_status ls_model_folder_labels(const ls_model_folder *folder, ls_labels *label
 ls_status ls_model_folder_length(const ls_model_folder *folder, int64_t asked, int64_t fallback,
                                  int64_t *length, ls_error *error) LS_MUST_CHECK;
 
+/* Files and folders that the user has named and this run writes: they are no strangers where they
+ * lie in the output folder, at any depth. */
+typedef struct ls_output_guests {
+    const char *const *paths; /* [count] */
+    int count;
+} ls_output_guests;
+
 /* Refuse an output folder that is not new, empty or a former run's (it has a run.json), that is the
  * folder of the model itself, or that cannot be written. It is made if it is not there, with those
  * above it: *made is set, on failure too, to the length of the end of `path` that names what was
  * made. Nothing else is changed. */
-ls_status ls_output_check(const char *path, const char *model, size_t *made,
-                          ls_error *error) LS_MUST_CHECK;
+ls_status ls_output_check(const char *path, const char *model, const ls_output_guests *guests,
+                          size_t *made, ls_error *error) LS_MUST_CHECK;
 /* Remove what ls_output_check made, as far as it is empty. */
 void ls_output_unmake(const char *path, size_t made);
 /* Remove what a run has written, but for the file named `kept` (NULL: all of it). */

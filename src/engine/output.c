@@ -9,8 +9,10 @@
 
 #include "base/alloc.h"
 #include "base/files.h"
+#include "base/folder_lock.h"
 #include "engine/checkpoint_folder.h"
 #include "engine/model_folder.h"
+#include "engine/output_guests.h"
 #include "engine/shared_folder.h"
 #include "formats/json.h"
 
@@ -30,19 +32,10 @@ enum {
     RECORD_FILES = sizeof record_files / sizeof *record_files
 };
 
-/* The length of `name` without the ending that a file has while it is written (base/files.h). */
-static size_t final_length(const char *name)
-{
-    const char *ending = strstr(name, ".tmp-");
-    if (ending && ending[5] && strspn(ending + 5, "0123456789") == strlen(ending + 5))
-        return (size_t)(ending - name);
-    return strlen(name);
-}
-
 /* Half-written files count: a run that was killed leaves one. */
 static bool is_one_of(const char *const *names, int count, const char *name)
 {
-    size_t length = final_length(name);
+    size_t length = ls_final_length(name);
     for (int i = 0; i < count; i++)
         if (strlen(names[i]) == length && memcmp(name, names[i], length) == 0) return true;
     return false;
@@ -58,7 +51,7 @@ static bool is_of_a_model(const char *name)
 static bool is_log_of_a_rank(const char *name)
 {
     static const char before[] = "rank-", after[] = ".log";
-    size_t start = sizeof before - 1, length = final_length(name);
+    size_t start = sizeof before - 1, length = ls_final_length(name);
     size_t digits = strspn(name + (strlen(name) < start ? strlen(name) : start), "0123456789");
     return strncmp(name, before, start) == 0 && digits > 0 &&
            length == start + digits + sizeof after - 1 &&
@@ -89,8 +82,8 @@ static bool has_profile(DIR *folder)
 }
 
 /* The first entry that no run writes into `foreign` [256], and whether there is a run.json. */
-static ls_status look_through(const char *path, char *foreign, bool *empty, bool *former,
-                              ls_error *error)
+static ls_status look_through(const char *path, const ls_guest_names *guests, char *foreign,
+                              bool *empty, bool *former, ls_error *error)
 {
     DIR *folder = opendir(path);
     if (!folder)
@@ -101,7 +94,9 @@ static ls_status look_through(const char *path, char *foreign, bool *empty, bool
     *former = false;
     for (const struct dirent *entry; (entry = readdir(folder));) {
         const char *name = entry->d_name;
-        if (is_self_or_parent(name)) continue;
+        if (is_self_or_parent(name) || ls_folder_lock_is_name(name) ||
+            ls_guest_names_have(guests, name))
+            continue;
         *empty = false;
         *former |= strcmp(name, "run.json") == 0 || ls_checkpoint_is_one(name);
         bool own = ls_checkpoint_is_one(name) ||
@@ -201,33 +196,29 @@ void ls_output_unmake(const char *path, size_t made)
 /* One of the output folder's checkpoints, which a run may remove. */
 static bool is_inside(const char *path, const char *folder)
 {
-    struct stat parent, outer;
     char *above = NULL;
     if (ls_path_join(&above, path, "..", NULL) != LS_OK) return false;
-    bool inside = stat(above, &parent) == 0 && stat(folder, &outer) == 0 &&
-                  parent.st_dev == outer.st_dev && parent.st_ino == outer.st_ino;
+    bool inside = ls_is_same_folder(above, folder);
     ls_free(above);
     return inside;
 }
 
-static bool is_same_folder(const char *one, const char *two)
-{
-    struct stat first, second;
-    return stat(one, &first) == 0 && stat(two, &second) == 0 && first.st_dev == second.st_dev &&
-           first.st_ino == second.st_ino;
-}
-
-ls_status ls_output_check(const char *path, const char *model, size_t *made, ls_error *error)
+ls_status ls_output_check(const char *path, const char *model, const ls_output_guests *guests,
+                          size_t *made, ls_error *error)
 {
     char foreign[256];
     bool empty = true, former = false;
+    ls_guest_names names;
     LS_TRY(make_folders(path, made, error));
-    if (is_same_folder(path, model))
+    if (ls_is_same_folder(path, model))
         return ls_fail(error, LS_USAGE,
                        "%s: --output is the --model folder, whose files a run replaces: give "
                        "--output another folder",
                        path);
-    LS_TRY(look_through(path, foreign, &empty, &former, error));
+    LS_TRY(ls_guest_names_find(&names, path, guests, error));
+    ls_status status = look_through(path, &names, foreign, &empty, &former, error);
+    ls_guest_names_deinit(&names);
+    LS_TRY(status);
     if (former && is_inside(model, path))
         return ls_fail(error, LS_USAGE,
                        "%s: lies in the --output folder, whose checkpoints a run removes: give "

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "base/alloc.h"
+#include "base/calls.h"
 #include "base/threads.h"
 
 typedef struct rank {
@@ -109,7 +110,7 @@ ls_status ls_rank_group_new(ls_rank_group **out, ls_comm *const *comms, int size
         one->bound = cores != NULL;
         if (cores) one->cores = cores[i];
         if (i == 0) continue;
-        if (pthread_create(&one->thread, NULL, rank_main, one) != 0) {
+        if (ls_call_thread(&one->thread, rank_main, one) != 0) {
             status = ls_fail(error, LS_NO_MEMORY, "cannot start rank %d of %d", i, size);
             goto fail;
         }

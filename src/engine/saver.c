@@ -1,221 +1,54 @@
 #include "engine/saver.h"
 
-#include <stdatomic.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/files.h"
-#include "base/queue.h"
-#include "base/staging.h"
-#include "engine/checkpoint_folder.h"
-#include "engine/tensor_file.h"
-#include "formats/manifest.h"
+#include "engine/save_phases.h"
 
-enum { MODEL, OPTIMIZER, FILES };
-static const char *const tensor_files[FILES] = {LS_CHECKPOINT_MODEL, LS_CHECKPOINT_OPTIMIZER};
-
-/* The thread that writes takes what the ranks' threads leave of the cores. */
-enum { WRITER_NICE = 10 };
-
-typedef enum phase { MAKE, WRITE, FINISH } phase;
-
-struct ls_saver {
-    ls_saver_options options;
-    ls_state state;
-    ls_snapshot *snapshots; /* [owners.count]; NULL: none */
-    ls_queue *queue;        /* with snapshots, or with other processes */
-    float *buffer;          /* [LS_STATE_PIECE] */
-    bool lowered;           /* the queue's thread has its priority */
-    bool first, alone;      /* of all processes */
-    int64_t folder_maker;   /* number of the first process, for the folder's temporary name */
-
-    bool saving;
-    /* The save that goes on, or went last. Belongs to the queue's thread while `busy`. */
-    ls_checkpoint_contents contents;
-    bool from_snapshot;
-    phase phase;
-    ls_staging staging; /* of the first process */
-    ls_tensor_file files[FILES];
-    double start;
-    ls_saved saved; /* so far */
-    atomic_bool busy;
-    atomic_llong done;
-    int64_t total; /* of this process */
-};
-
-/* --- the phases of one checkpoint ------------------------------------------------------------- */
-
-static size_t first_tensor(const ls_saver *saver, int which)
-{
-    return which == MODEL ? 0 : saver->state.parameters;
-}
-
-static size_t tensor_count(const ls_saver *saver, int which)
-{
-    size_t parameters = saver->state.parameters;
-    return which == MODEL ? parameters : saver->state.count - parameters;
-}
-
-typedef ls_status (*file_opener)(ls_tensor_file *file, const char *path, const ls_state *state,
-                                 size_t first, size_t count, ls_error *error);
-
-static ls_status open_files(ls_saver *saver, const char *folder, file_opener opener,
-                            ls_error *error)
-{
-    for (int which = 0; which < FILES; which++) {
-        char *path = NULL;
-        LS_TRY(ls_path_join(&path, folder, tensor_files[which], error));
-        ls_status status = opener(&saver->files[which], path, &saver->state,
-                                  first_tensor(saver, which), tensor_count(saver, which), error);
-        ls_free(path);
-        LS_TRY(status);
-    }
-    return LS_OK;
-}
-
-static ls_status make(ls_saver *saver, ls_error *error)
-{
-    const ls_checkpoint_contents *contents = &saver->contents;
-    char *path = NULL;
-    if (!saver->first) return LS_OK;
-    if (contents->status != LS_OK) {
-        if (error) *error = contents->error;
-        return contents->status;
-    }
-    LS_TRY(ls_checkpoint_path(&path, saver->options.output, contents->step, error));
-    ls_status status = ls_staging_open(&saver->staging, path, error);
-    ls_free(path);
-    return status == LS_OK
-               ? open_files(saver, saver->staging.temporary, ls_tensor_file_create, error)
-               : status;
-}
-
-static ls_status join_files(ls_saver *saver, ls_error *error)
-{
-    char *path = NULL, *folder = NULL;
-    LS_TRY(ls_checkpoint_path(&path, saver->options.output, saver->contents.step, error));
-    ls_status status = ls_staging_name(&folder, path, (long)saver->folder_maker, error);
-    if (status == LS_OK) status = open_files(saver, folder, ls_tensor_file_open, error);
-    ls_free(folder);
-    ls_free(path);
-    return status;
-}
-
-static ls_status write_parts(ls_saver *saver, ls_error *error)
-{
-    const ls_state_owners *owners = &saver->options.owners;
-    if (!saver->first) LS_TRY(join_files(saver, error));
-    for (int which = 0; which < FILES; which++) {
-        ls_tensor_file *file = &saver->files[which];
-        for (int i = 0; i < owners->count; i++)
-            LS_TRY(ls_tensor_file_write(file, owners->executors[i],
-                                        saver->from_snapshot ? &saver->snapshots[i] : NULL,
-                                        saver->buffer, &saver->done, error));
-        LS_TRY(ls_tensor_file_finish(file, error));
-    }
-    return LS_OK;
-}
-
-static ls_status write_texts(const ls_saver *saver, const char *folder, ls_error *error)
-{
-    const ls_saver_options *options = &saver->options;
-    char *from = NULL, *metrics = NULL, *trainer = NULL;
-    ls_status status;
-    LS_TRY_GOTO(
-        status,
-        ls_output_write_files(folder, options->folder, options->labels, options->max_length, error),
-        done);
-    LS_TRY_GOTO(status, ls_path_join(&from, options->output, LS_CHECKPOINT_METRICS, error), done);
-    LS_TRY_GOTO(status, ls_path_join(&metrics, folder, LS_CHECKPOINT_METRICS, error), done);
-    LS_TRY_GOTO(status, ls_path_join(&trainer, folder, LS_CHECKPOINT_TRAINER, error), done);
-    LS_TRY_GOTO(status,
-                ls_file_copy_start(from, metrics, (uint64_t)saver->contents.metrics_bytes, error),
-                done);
-    status = ls_file_write(trainer, saver->contents.trainer, saver->contents.trainer_length, error);
-done:
-    ls_free(from);
-    ls_free(metrics);
-    ls_free(trainer);
-    return status;
-}
-
-/* Everything that is in the folder, so that a file which only some models have is covered too. */
-static ls_status write_manifest(const ls_saver *saver, const char *folder, ls_error *error)
-{
-    static const char *const names[] = {LS_CHECKPOINT_MODEL,
-                                        LS_CHECKPOINT_OPTIMIZER,
-                                        "config.json",
-                                        "tokenizer_config.json",
-                                        LS_CHECKPOINT_METRICS,
-                                        LS_CHECKPOINT_TRAINER,
-                                        "tokenizer.json",
-                                        "vocab.txt",
-                                        "special_tokens_map.json",
-                                        "added_tokens.json"};
-    const char *there[sizeof names / sizeof *names];
-    size_t count = 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char *path = NULL;
-        LS_TRY(ls_path_join(&path, folder, names[i], error));
-        if (ls_path_exists(path)) there[count++] = names[i];
-        ls_free(path);
-    }
-    return ls_manifest_write(folder, saver->contents.step, there, count, error);
-}
-
-/* What others wrote is read back here too: a checksum says what is in the file, not what someone
- * meant to write. */
-static ls_status finish(ls_saver *saver, ls_error *error)
-{
-    const ls_checkpoint_contents *contents = &saver->contents;
-    if (!saver->first) return LS_OK;
-    LS_TRY(write_texts(saver, saver->staging.temporary, error));
-    LS_TRY(write_manifest(saver, saver->staging.temporary, error));
-    LS_TRY(ls_staging_commit(&saver->staging, error));
-    saver->saved.pruned = ls_checkpoint_prune(saver->options.output, contents->step, contents->best,
-                                              saver->options.limit, error);
-    return LS_OK;
-}
-
-static ls_status run_phase(ls_saver *saver, ls_error *error)
-{
-    switch (saver->phase) {
-    case MAKE:
-        return make(saver, error);
-    case WRITE:
-        return write_parts(saver, error);
-    case FINISH:
-        break;
-    }
-    return finish(saver, error);
-}
+/* The thread that writes takes what the ranks' threads leave of the cores. Not SCHED_IDLE: where
+ * they leave nothing for long, a save would never end. */
+enum { WRITER_NICE = 19 };
 
 /* One phase; a process that is alone has nobody to agree with between them. */
 static void work(ls_saver *saver)
 {
     ls_saved *saved = &saver->saved;
-    saved->status = run_phase(saver, &saved->error);
-    while (saver->alone && saved->status == LS_OK && saver->phase != FINISH) {
+    saved->status = ls_save_phase_run(saver, &saved->error);
+    while (saver->alone && saved->status == LS_OK && saver->phase != LS_SAVE_FINISH) {
         saver->phase++;
-        saved->status = run_phase(saver, &saved->error);
+        saved->status = ls_save_phase_run(saver, &saved->error);
     }
     atomic_store(&saver->busy, false);
 }
 
+/* Of this thread and those that it starts. In a batch: that a write has ended wakes it, but never
+ * takes a core from a thread that computes. Only speed depends on it. */
+static void lower_priority(void)
+{
+    static const struct sched_param none = {0};
+    (void)sched_setscheduler(0, SCHED_BATCH, &none);
+    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), WRITER_NICE);
+}
+
+/* The first item is none: the thread makes itself ready. */
 static void work_queued(void *context, const void *item)
 {
     ls_saver *saver = context;
-    (void)item;
-    if (!saver->lowered) (void)setpriority(PRIO_PROCESS, (id_t)gettid(), WRITER_NICE);
-    saver->lowered = true;
-    work(saver);
+    if (item) {
+        work(saver);
+        return;
+    }
+    lower_priority();
+    for (int i = 0; saver->snapshots && i < saver->options.owners.count; i++)
+        ls_snapshot_touch(&saver->snapshots[i]);
 }
 
 /* With other processes on the queue's thread in any case: the caller's goes on agreeing, so that
  * nobody is late while a disk is slow. */
-static void start_phase(ls_saver *saver, phase next)
+static void start_phase(ls_saver *saver, ls_save_phase next)
 {
     saver->phase = next;
     atomic_store(&saver->busy, true);
@@ -244,7 +77,7 @@ static ls_status agree(ls_saver *saver, ls_error *error)
 
 static void end(ls_saver *saver)
 {
-    for (int which = 0; which < FILES; which++)
+    for (int which = 0; which < LS_SAVED_FILES; which++)
         ls_tensor_file_deinit(&saver->files[which]);
     ls_staging_deinit(&saver->staging);
     ls_free(saver->contents.trainer);
@@ -300,11 +133,16 @@ ls_status ls_saver_new(ls_saver **out, const ls_saver_options *options, ls_error
     LS_TRY(LS_NEW(saver, 1, "saver of checkpoints", error));
     saver->options = *options;
     LS_TRY_GOTO(status, ls_state_list(&saver->state, options->owners.assembly, error), fail);
-    LS_TRY_GOTO(status, LS_NEW(saver->buffer, LS_STATE_PIECE, "numbers on their way", error), fail);
     LS_TRY_GOTO(status, find_folder_maker(saver, error), fail);
+    if (saver->alone)
+        LS_TRY_GOTO(status, ls_stream_new(&saver->stream, error), fail);
+    else
+        LS_TRY_GOTO(status, LS_NEW(saver->buffer, LS_STATE_PIECE, "numbers on their way", error),
+                    fail);
     if (options->background) LS_TRY_GOTO(status, new_snapshots(saver, error), fail);
     if (options->background || !saver->alone)
-        LS_TRY_GOTO(status, ls_queue_new(&saver->queue, 1, work_queued, saver, error), fail);
+        LS_TRY_GOTO(status, ls_queue_new(&saver->queue, 2, work_queued, saver, error), fail);
+    if (saver->queue) ls_queue_push(saver->queue, NULL);
     saver->total = own_bytes(saver);
     *out = saver;
     return LS_OK;
@@ -321,6 +159,7 @@ void ls_saver_free(ls_saver *saver)
     for (int i = 0; saver->snapshots && i < saver->options.owners.count; i++)
         ls_snapshot_deinit(&saver->snapshots[i]);
     ls_free(saver->snapshots);
+    ls_stream_free(saver->stream);
     ls_free(saver->buffer);
     ls_state_deinit(&saver->state);
     ls_free(saver);
@@ -343,7 +182,7 @@ ls_status ls_saver_save(ls_saver *saver, const ls_checkpoint_contents *contents,
     if (saver->from_snapshot)
         LS_TRY(ls_rank_group_run(saver->options.group, take_snapshot, saver, error));
     saver->saving = true;
-    start_phase(saver, MAKE);
+    start_phase(saver, LS_SAVE_MAKE);
     return LS_OK;
 }
 
@@ -373,7 +212,7 @@ ls_status ls_saver_poll(ls_saver *saver, bool *ended, ls_saved *saved, ls_error 
                                 "the writing of a checkpoint", error));
     if (busy) return LS_OK;
     LS_TRY(agree(saver, error));
-    if (saver->saved.status == LS_OK && saver->phase != FINISH) {
+    if (saver->saved.status == LS_OK && saver->phase != LS_SAVE_FINISH) {
         start_phase(saver, saver->phase + 1);
         return LS_OK;
     }

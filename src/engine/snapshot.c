@@ -1,11 +1,14 @@
 #include "engine/snapshot.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/threads.h"
 
-enum { PIECE = 1 << 18, ALIGNMENT = LS_PLAN_ALIGNMENT / sizeof(float) };
+enum { PIECE = 1 << 18, TOUCH_BYTES = 1 << 22, ALIGNMENT = LS_PLAN_ALIGNMENT / sizeof(float) };
 
 ls_status ls_snapshot_new(ls_snapshot *snapshot, const ls_state *state, ls_executor *executor,
                           ls_error *error)
@@ -43,6 +46,20 @@ void ls_snapshot_deinit(ls_snapshot *snapshot)
     }
     ls_free(snapshot->offsets);
     *snapshot = (ls_snapshot){0};
+}
+
+void ls_snapshot_touch(const ls_snapshot *snapshot)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    int64_t bytes = snapshot->offsets[snapshot->state->count] * (int64_t)sizeof(float);
+    uintptr_t begin = (uintptr_t)snapshot->elements, end = begin + (uintptr_t)bytes;
+    begin = (begin + page - 1) / page * page;
+    end = end / page * page;
+    for (uintptr_t next; begin < end; begin = next) {
+        next = end - begin > TOUCH_BYTES ? begin + TOUCH_BYTES : end;
+        /* A system that cannot do it does it later. */
+        (void)madvise((void *)begin, next - begin, MADV_POPULATE_WRITE);
+    }
 }
 
 typedef struct copy_work {

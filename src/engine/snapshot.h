@@ -16,6 +16,9 @@ ls_status ls_snapshot_new(ls_snapshot *snapshot, const ls_state *state, ls_execu
                           ls_error *error) LS_MUST_CHECK;
 void ls_snapshot_deinit(ls_snapshot *snapshot); /* safe on an all-zero one and twice */
 
+/* Have the system find its pages, on the calling thread and beside anything: the first copy then
+ * takes no longer than others. */
+void ls_snapshot_touch(const ls_snapshot *snapshot);
 /* Copy, on all threads of the rank's device. Allocates nothing. Fails where what is offloaded
  * cannot be read. */
 ls_status ls_snapshot_take(ls_snapshot *snapshot, ls_error *error) LS_MUST_CHECK;

@@ -252,7 +252,7 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
     if (!trainer->has_begun) LS_TRY(ls_feeder_find_moved(trainer->feeder, error));
     trainer->has_begun = true;
     LS_TRY(ls_fault_weights(trainer->executor, assembly, "weights", error));
-    (void)ls_fail_point("step");
+    (void)ls_fault_point(trainer->executor, "step");
     *result = (ls_step_result){.begin = border, .flops = trainer->update_flops};
     result->learning_rate = ls_schedule_rate(&trainer->options.schedule, step - 1);
     write_step_inputs(trainer, step, batch->samples, result->learning_rate);

@@ -80,33 +80,60 @@ static ls_status set(json_t *object, const char *key, json_t *value, ls_error *e
     return ls_fail(error, LS_NO_MEMORY, "out of memory: " LS_MANIFEST_NAME);
 }
 
-static ls_status describe(json_t *files, const char *folder, const char *name, ls_error *error)
+static ls_status describe(json_t *files, const ls_manifest_file *file, ls_error *error)
+{
+    json_t *entry = json_object(), *tensors;
+    LS_TRY(set(files, file->name, entry, error));
+    LS_TRY(set(entry, "bytes", json_integer((json_int_t)file->bytes), error));
+    LS_TRY(set(entry, "xxh3_128", json_string(file->checksum), error));
+    if (!has_tensors(file->name)) return LS_OK;
+    tensors = json_object();
+    LS_TRY(set(entry, "tensors", tensors, error));
+    for (size_t i = 0; i < file->count; i++)
+        LS_TRY(set(tensors, file->tensors[i], json_string(file->parts[i].text), error));
+    return LS_OK;
+}
+
+static ls_status read_and_describe(json_t *files, const char *folder, const char *name,
+                                   ls_error *error)
 {
     char *path = NULL;
+    const char **tensors = NULL;
     measured_file file = {0};
-    json_t *entry = json_object(), *tensors = NULL;
     ls_status status;
-    LS_TRY_GOTO(status, set(files, name, entry, error), done);
     LS_TRY_GOTO(status, ls_path_join(&path, folder, name, error), done);
     LS_TRY_GOTO(status, measure(&file, path, has_tensors(name), error), done);
-    LS_TRY_GOTO(status, set(entry, "bytes", json_integer((json_int_t)file.bytes), error), done);
-    LS_TRY_GOTO(status, set(entry, "xxh3_128", json_string(file.text), error), done);
-    if (has_tensors(name)) {
-        tensors = json_object();
-        LS_TRY_GOTO(status, set(entry, "tensors", tensors, error), done);
-    }
+    LS_TRY_GOTO(status, LS_NEW(tensors, file.count + 1, "tensors", error), done);
     for (size_t i = 0; i < file.count; i++)
-        LS_TRY_GOTO(status,
-                    set(tensors, file.order[i]->name, json_string(file.parts[i].text), error),
-                    done);
+        tensors[i] = file.order[i]->name;
+    const ls_manifest_file found = {name, file.bytes, file.text, tensors, file.parts, file.count};
+    status = describe(files, &found, error);
 done:
     measured_deinit(&file);
+    ls_free(tensors);
     ls_free(path);
     return status;
 }
 
+static ls_status describe_all(json_t *files, const char *folder, const char *const *names,
+                              size_t count, const ls_manifest_file *known, size_t known_count,
+                              ls_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t k = 0;
+        while (k < known_count && strcmp(known[k].name, names[i]) != 0)
+            k++;
+        if (k < known_count)
+            LS_TRY(describe(files, &known[k], error));
+        else
+            LS_TRY(read_and_describe(files, folder, names[i], error));
+    }
+    return LS_OK;
+}
+
 ls_status ls_manifest_write(const char *folder, int64_t step, const char *const *names,
-                            size_t count, ls_error *error)
+                            size_t count, const ls_manifest_file *known, size_t known_count,
+                            ls_error *error)
 {
     char *path = NULL;
     json_t *document = NULL, *files = NULL;
@@ -117,8 +144,7 @@ ls_status ls_manifest_write(const char *folder, int64_t step, const char *const 
     LS_TRY_GOTO(status, set(document, "step", json_integer(step), error), done);
     files = json_object();
     LS_TRY_GOTO(status, set(document, "files", files, error), done);
-    for (size_t i = 0; i < count; i++)
-        LS_TRY_GOTO(status, describe(files, folder, names[i], error), done);
+    LS_TRY_GOTO(status, describe_all(files, folder, names, count, known, known_count, error), done);
     LS_TRY_GOTO(status, ls_path_join(&path, folder, LS_MANIFEST_NAME, error), done);
     status = ls_json_write(document, path, error);
 done:
@@ -152,34 +178,53 @@ static ls_status name_damage(const char *path, const ls_json_view *entry, ls_err
     return status;
 }
 
-static ls_status check_file(const char *path, const char *name, const ls_json_view *entry,
-                            ls_manifest_report *report, ls_error *error)
+/* A file that the manifest lists, and what was found. */
+typedef struct listed_file {
+    const char *name;
+    ls_json_view entry;
+    char *path;
+    measured_file found;
+    ls_status status; /* of reading it */
+    ls_error error;
+} listed_file;
+
+static void read_listed(void *context, int64_t index, int thread)
+{
+    listed_file *file = (listed_file *)context + index;
+    (void)thread;
+    if (ls_path_exists(file->path))
+        file->status = measure(&file->found, file->path, false, &file->error);
+    else
+        file->status = ls_fail(&file->error, LS_INVALID, "%s: the file is missing", file->path);
+}
+
+static ls_status compare(const listed_file *file, ls_manifest_report *report, ls_error *error)
 {
     int64_t bytes;
-    const char *wanted;
-    measured_file file = {0};
+    const char *wanted, *path = file->path;
+    const ls_json_view *entry = &file->entry;
     LS_TRY(ls_json_get_integer(entry, "bytes", LS_JSON_REQUIRED, 0, INT64_MAX, &bytes, error));
     LS_TRY(ls_json_get_string(entry, "xxh3_128", LS_JSON_REQUIRED, &wanted, error));
-    if (!ls_path_exists(path)) return ls_fail(error, LS_INVALID, "%s: the file is missing", path);
-    ls_status status = measure(&file, path, false, error);
-    if (status == LS_OK && file.bytes != (uint64_t)bytes)
-        status = ls_fail(error, LS_INVALID,
-                         "%s: has %" PRIu64 " bytes, the manifest says %" PRId64
-                         ": the file was cut or is another one",
-                         path, file.bytes, bytes);
-    if (status == LS_OK && strcmp(file.text, wanted) != 0) {
-        if (has_tensors(name)) status = name_damage(path, entry, error);
-        if (status == LS_OK)
-            status = ls_fail(error, LS_INVALID,
-                             "%s: has checksum %s, the manifest says %s: the file is damaged or "
-                             "another one",
-                             path, file.text, wanted);
+    if (file->status != LS_OK) {
+        if (error) *error = file->error;
+        return file->status;
+    }
+    if (file->found.bytes != (uint64_t)bytes)
+        return ls_fail(error, LS_INVALID,
+                       "%s: has %" PRIu64 " bytes, the manifest says %" PRId64
+                       ": the file was cut or is another one",
+                       path, file->found.bytes, bytes);
+    if (strcmp(file->found.text, wanted) != 0) {
+        if (has_tensors(file->name)) LS_TRY(name_damage(path, entry, error));
+        return ls_fail(error, LS_INVALID,
+                       "%s: has checksum %s, the manifest says %s: the file is damaged or "
+                       "another one",
+                       path, file->found.text, wanted);
     }
     report->files++;
-    report->bytes += file.bytes;
+    report->bytes += file->found.bytes;
     report->tensors += json_object_size(ls_json_find(entry, "tensors"));
-    measured_deinit(&file);
-    return status;
+    return LS_OK;
 }
 
 /* Names are those of files of this folder: "../x" is none. */
@@ -190,8 +235,45 @@ static ls_status check_name(const ls_json_view *files, const char *name, ls_erro
     return ls_json_fail(files, name, error, LS_INVALID, "is not the name of a file");
 }
 
+static ls_status list(const ls_json_view *files, const char *folder, listed_file *listed,
+                      ls_error *error)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)files->object, name, value)
+    {
+        listed->name = name;
+        LS_TRY(check_name(files, name, error));
+        LS_TRY(ls_json_get_object(files, name, LS_JSON_REQUIRED, &listed->entry, error));
+        LS_TRY(ls_path_join(&listed->path, folder, name, error));
+        listed++;
+    }
+    return LS_OK;
+}
+
+static ls_status check_files(const ls_json_view *files, const char *folder, ls_threads *threads,
+                             ls_manifest_report *report, ls_error *error)
+{
+    listed_file *listed = NULL;
+    size_t count = json_object_size(files->object);
+    LS_TRY(LS_NEW(listed, count + 1, "files of " LS_MANIFEST_NAME, error));
+    ls_status status = list(files, folder, listed, error);
+    if (status == LS_OK && threads) ls_threads_run(threads, (int64_t)count, read_listed, listed);
+    for (size_t i = 0; i < count && status == LS_OK; i++) {
+        if (!threads) read_listed(listed, (int64_t)i, 0);
+        status = compare(&listed[i], report, error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        measured_deinit(&listed[i].found);
+        ls_free(listed[i].path);
+    }
+    ls_free(listed);
+    return status;
+}
+
 static ls_status check_all(const ls_json_view *root, const char *folder, const char *const *needed,
-                           size_t count, ls_manifest_report *report, ls_error *error)
+                           size_t count, ls_threads *threads, ls_manifest_report *report,
+                           ls_error *error)
 {
     ls_json_view files, entry;
     int64_t version;
@@ -201,23 +283,11 @@ static ls_status check_all(const ls_json_view *root, const char *folder, const c
     LS_TRY(ls_json_get_object(root, "files", LS_JSON_REQUIRED, &files, error));
     for (size_t i = 0; i < count; i++)
         LS_TRY(ls_json_get_object(&files, needed[i], LS_JSON_REQUIRED, &entry, error));
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)files.object, name, value)
-    {
-        char *path = NULL;
-        LS_TRY(check_name(&files, name, error));
-        LS_TRY(ls_json_get_object(&files, name, LS_JSON_REQUIRED, &entry, error));
-        LS_TRY(ls_path_join(&path, folder, name, error));
-        ls_status status = check_file(path, name, &entry, report, error);
-        ls_free(path);
-        LS_TRY(status);
-    }
-    return LS_OK;
+    return check_files(&files, folder, threads, report, error);
 }
 
 ls_status ls_manifest_check(const char *folder, const char *const *needed, size_t count,
-                            ls_manifest_report *report, ls_error *error)
+                            ls_threads *threads, ls_manifest_report *report, ls_error *error)
 {
     char *path = NULL;
     json_t *document = NULL;
@@ -228,7 +298,7 @@ ls_status ls_manifest_check(const char *folder, const char *const *needed, size_
     if (!ls_path_exists(path)) status = ls_fail(error, LS_INVALID, "%s: the file is missing", path);
     if (status == LS_OK) status = ls_json_load(&document, path, MANIFEST_CAP, error);
     if (status == LS_OK) status = ls_json_view_init(&root, document, path, error);
-    if (status == LS_OK) status = check_all(&root, folder, needed, count, &own, error);
+    if (status == LS_OK) status = check_all(&root, folder, needed, count, threads, &own, error);
     if (report) *report = own;
     ls_json_free(document);
     ls_free(path);

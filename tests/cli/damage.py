@@ -31,7 +31,7 @@ else:
     data = path.read_bytes()
     length = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8 : 8 + length])
-    word = header["embeddings.word_embeddings.weight"]
+    word = next(header[name] for name in header if name.endswith("embeddings.word_embeddings.weight"))
     names |= {"header": header, "word": word, "body": bytearray(data[8 + length :]), "announced": None}
     exec(statements, names)
     text = json.dumps(header).encode()

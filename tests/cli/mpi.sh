@@ -186,7 +186,7 @@ for start in "${starts[@]}"; do
     [[ $early -eq 0 ]] || fail "$start: $early of $every buckets travel beside the backward pass"
 done
 if [[ $hosts == *two* ]]; then
-    jq -e '[.traceEvents[] | select(.ph == "X" and .name == "gather bucket" and .tid == 4)] | length > 20' out/profile/trace.json >shown.txt ||
+    jq -e '[.traceEvents[] | select(.ph == "X" and .name == "gather bucket" and .tid == 5)] | length > 20' out/profile/trace.json >shown.txt ||
         fail "gathers between hosts have no thread of their own"
 fi
 expect 2 "$LOCKSTEP" train --model "$SOURCE/tests/data/tiny-bert" --train train.tsv --output new --strategy zero2 --overlap-communication=false

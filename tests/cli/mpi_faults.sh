@@ -82,3 +82,16 @@ trap two_hosts_stop EXIT
 killed 1 "0 2 3" two_hosts_mpirun 2 2 ./mpi_noted "${train[@]}"
 killed 3 "0 1 2" two_hosts_mpirun 2 2 ./mpi_noted "${train[@]}"
 killed 1 "0" two_hosts_mpirun 1 1 ./mpi_noted "${train[@]}"
+
+# What started it does not report the end of the one on the other host: the connection between the two does.
+parent_of() { ps -o ppid= -p "$1" | tr -d ' '; }
+begin two_hosts_mpirun 1 1 ./mpi_noted "${train[@]}"
+starter=$(parent_of "$(parent_of "$(cat pid.1)")")
+[[ $(tr '\0' ' ' <"/proc/$starter/cmdline") == *orted* ]] || fail "$starter is no daemon of Open MPI's on the other host"
+kill -STOP "$starter"
+kill -KILL "$(cat pid.1)"
+ended 5 0
+kill -CONT "$starter"
+wait $run || true
+says err.txt "rank 0 on host-a waits for rank 1 on host-b in step"
+mpi_nothing_left

@@ -32,3 +32,18 @@ same() {
     diff <(metrics undisturbed/metrics.jsonl) <(metrics "$1/metrics.jsonl") >difference.txt ||
         { cat difference.txt && fail "$2: another history"; }
 }
+
+# with RANK PROCESSES RULES ARGUMENT...: train in processes, fail points in that one alone; the status is in $status.
+with() {
+    local rank=$1 processes=$2 rules=$3 i start=()
+    shift 3
+    for ((i = 0; i < processes; i++)); do
+        [[ $i -eq 0 ]] || start+=(:)
+        start+=(-np 1)
+        [[ $i -ne $rank ]] || start+=(env "LOCKSTEP_FAIL=$rules")
+        start+=("${train[@]}" "$@")
+    done
+    local begun=$SECONDS
+    failing "" timeout --kill-after=5 ${with_limit:-300} mpirun --oversubscribe --bind-to none "${start[@]}"
+    [[ $status -ne 124 && $status -ne 137 || $SECONDS -lt $((begun + ${with_limit:-300})) ]] || { cat err.txt && fail "$rules in rank $rank: no end after ${with_limit:-300} s"; }
+}

@@ -2,7 +2,7 @@
 # and again, on another number of devices each time: the run that gets to its end has the undisturbed
 # run's bits and history, and used every sample once.
 source "$SOURCE/tests/faults/common.bash"
-rounds=$([[ $long ]] && echo 40 || echo 4)
+wanted_kills=$([[ $long ]] && echo 200 || echo 12)
 kills=0
 devices=(1 2 3 4 8)
 strategies=(ddp zero1 zero2 zero3 zero3+offload)
@@ -20,14 +20,14 @@ timed() {
     wait $child 2>/dev/null || status=$?
 }
 
-for ((round = 0; round < rounds; round++)); do
+for ((round = 0; kills < wanted_kills; round++)); do
     rm -rf run
     for ((attempt = 0; attempt < 200; attempt++)); do
         command=("${train[@]}" --output run --resume auto --save-every $((1 + RANDOM % 4)) --strategy ${strategies[RANDOM % 5]}
             --devices ${devices[RANDOM % 5]} --save-async=$([[ $((RANDOM % 2)) -eq 0 ]] && echo true || echo false))
         site=${sites[RANDOM % 8]}
         if [[ -z $site ]]; then
-            timed $((20 + RANDOM % 150)) "${command[@]}"
+            timed $((5 + RANDOM % 80)) "${command[@]}"
         else
             failing "$site:$((1 + RANDOM % 40)):kill" "${command[@]}"
         fi
@@ -41,5 +41,4 @@ for ((round = 0; round < rounds; round++)); do
     expect 0 "$LOCKSTEP" audit run
     [[ -z $(find run -name '*.tmp-*') ]] || fail "something is left: $(find run -name '*.tmp-*')"
 done
-[[ $kills -gt $rounds ]] || fail "only $kills kills in $rounds rounds"
-echo "$kills kills in $rounds rounds"
+echo "$kills kills in $round rounds"

@@ -6,19 +6,6 @@ source "$SOURCE/tests/support/mpi.bash"
 mpi_or_skip
 train+=(--output run --strategy ddp)
 
-# with RANK PROCESSES RULES ARGUMENT...: train, fail points in that process alone; its status is in $status.
-with() {
-    local rank=$1 processes=$2 rules=$3 i start=()
-    shift 3
-    for ((i = 0; i < processes; i++)); do
-        [[ $i -eq 0 ]] || start+=(:)
-        start+=(-np 1)
-        [[ $i -ne $rank ]] || start+=(env "LOCKSTEP_FAIL=$rules")
-        start+=("${train[@]}" "$@")
-    done
-    failing "" mpirun --oversubscribe --bind-to none "${start[@]}"
-}
-
 # --- a save that fails in one process ---------------------------------------------------------------
 cases=0
 # unsaved RANK SITE:COUNT:ERROR TEXT...: of the first save; training goes on, later ones succeed.

@@ -43,6 +43,47 @@ rm -rf run
 failing gradient.rank0:3:flip "${train[@]}" --output run --audit-every 4
 [[ $status -eq 0 && $(sha) != "$wanted" ]] || fail "the exposure that the documentation names is not there"
 
+# --- a gradient that is not finite while the loss is ----------------------------------------------------------
+# Once, in the only device's gradient (with others an exchange may have taken it before): what is left is the state
+# before the step.
+for value in nan inf; do
+    run=("${train[@]}" --output run --save-every 1 --save-total-limit 20)
+    rm -rf run
+    failing gradient.rank0:5:$value "${run[@]}"
+    [[ $status -eq 5 ]] || { cat err.txt && fail "a gradient of $value: status $status instead of 5"; }
+    says err.txt "lockstep: step 5: loss 0." ", gradient norm $value: nothing was updated in this step; first in the gradient of tensor "
+    [[ -d run/checkpoint-4 && ! -e run/checkpoint-5 && ! -e run/model.safetensors ]] || fail "a gradient of $value: $(ls run)"
+    rm -rf run
+    failing gradient.rank0:5:$value "${run[@]}" --on-nan skip
+    [[ $status -eq 0 ]] || { cat err.txt && fail "a gradient of $value, skipped: status $status"; }
+    says err.txt "step 5: loss 0." "the step is skipped; first in the gradient of tensor "
+    expect 0 "$LOCKSTEP" verify run/checkpoint-4 run/checkpoint-5
+    says out.txt "equal to the bit: 123 tensors"
+    expect 6 "$LOCKSTEP" verify run/checkpoint-5 run/checkpoint-6
+done
+# By its own numbers: a head so steep that the loss can be told, but not what the layer below it would have to change.
+cp -r undisturbed steep
+python3 "$SOURCE/tests/cli/damage.py" steep weights 'for name, value in (("classifier.weight", 3e38), ("bert.pooler.dense.weight", 1e3), ("bert.pooler.dense.bias", 0),
+        ("bert.encoder.layer.1.output.LayerNorm.weight", 1e-6), ("bert.encoder.layer.1.output.LayerNorm.bias", 0)):
+    put_float(body, header[name], 0, value)
+for i in range(1, 36): put_float(body, header["bert.pooler.dense.weight"], i, 0)'
+first=
+for layout in "ddp 1" "ddp 3" "zero2 4" "zero3 2"; do
+    name=${layout/ /-}
+    rm -rf run
+    expect 5 "$LOCKSTEP" train --model steep --train train.tsv --threads 1 --quiet --output run --strategy ${layout% *} --devices ${layout#* }
+    grep '^lockstep' err.txt >steep.$name
+    says steep.$name "nothing was updated in this step; first in tensor gradient." ", samples "
+    grep -qE 'loss [0-9.]+(e\+?[0-9]+)?, gradient norm (nan|inf)' steep.$name || { cat steep.$name && fail "the loss is not finite"; }
+    first=${first:-$name}
+    cmp steep.$first steep.$name || fail "$name says something else"
+    # Left out, such a step leaves parameters and moments as they were.
+    rm -rf run
+    expect 0 "$LOCKSTEP" train --model steep --train train.tsv --threads 1 --quiet --output run --strategy ${layout% *} --devices ${layout#* } \
+        --on-nan skip --max-steps 2 --save-every 1
+    expect 0 "$LOCKSTEP" verify run/checkpoint-1 run/checkpoint-2
+done
+
 # --- not finite --------------------------------------------------------------------------------------------
 # A word that few rows have, whose embedding overflows in the layer norm.
 sed -i '10s/$/ /; 20s/\tpositive/ funny\tpositive/; 20s/\tnegative/ funny\tnegative/' train.tsv

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "base/threads.h"
 #include "comm/processes_internal.h"
 
 enum {
@@ -15,6 +16,7 @@ enum {
     TAG_GATHER = 1,
     TAG_AGREE,
     TAG_ABORT,
+    TAG_WELL,
     NO_RANK = -1,
 };
 
@@ -94,10 +96,13 @@ struct mpi_processes {
     window *windows;       /* newest first */
     int window_count;
     rank_group *groups;
-    MPI_Request *requests; /* [2 * count] for gathers */
+    MPI_Request *requests;        /* [2 * count] for gathers */
+    ls_cores *cores;              /* [count] of the host's processes, while they join */
+    int well_sent, well_received; /* of mpi_all_well */
     failure abort_sent, abort_received;
     _Atomic int aborting; /* who sets it to 1 writes abort_received, then `aborted` */
     _Atomic int aborted;
+    _Atomic int giving_up;   /* who sets it to 1 writes abort_sent and sends it */
     neighbour neighbours[2]; /* before and after this one; read by the watcher alone */
     pthread_mutex_t neighbours_mutex;
     _Atomic int gone; /* process + 1 whose connection has ended */
@@ -160,11 +165,16 @@ process_life process_life_own(void);
         call;                                                                                      \
         pthread_mutex_unlock(&(m)->mutex);                                                         \
     } while (0)
+/* All processes go on, or none: that of this one, or else that another could not. */
+ls_status mpi_together(ls_status mine, ls_error *error);
 ls_status mpi_status(mpi_processes *m, int code, const char *what, ls_error *error);
 
 /* Wait for a message from or to `awaited`. */
 ls_status wait_request(wait_site *site, MPI_Request *request, int awaited, ls_error *error);
 void drop_request(mpi_processes *m, MPI_Request *request);
+/* Is the host's every process well? They exchange a word each; one that gives up before it gets
+ * here ends the wait: LS_INTERRUPTED. `well` becomes the answer. */
+ls_status mpi_all_well(mpi_processes *m, bool *well, const char *task, ls_error *error);
 ls_status mpi_gather(ls_processes *processes, const void *mine, int64_t bytes, void *all,
                      const char *task, bool last, ls_error *error);
 
@@ -173,6 +183,7 @@ void futex_wake(_Atomic uint32_t *word);
 /* Make everyone stop. */
 void spread_failure(mpi_processes *m, rank_group *group, int rank, const ls_error *why);
 void look_for_aborts(mpi_processes *m);
+void mpi_give_up(ls_processes *processes, const ls_error *why);
 
 ls_status mpi_allocate(ls_processes *processes, int64_t bytes, const char *what, void **out,
                        ls_error *error);

@@ -45,11 +45,17 @@ static ls_status take_pages(const mpi_processes *m, void *base, int64_t bytes, c
 }
 
 /* One result for the host: the calls that follow are made by all of its processes or by none. */
-static bool all_well(mpi_processes *m, bool well)
+static ls_status all_of_host(mpi_processes *m, ls_status mine, const char *what, ls_error *error)
 {
-    int mine = well, all = 0;
-    MPI_DO(m, MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, m->local));
-    return all != 0;
+    bool well = mine == LS_OK;
+    ls_error own;
+    ls_status status = mpi_all_well(m, &well, what, &own);
+    if (mine != LS_OK || (status == LS_OK && well)) return mine;
+    if (status != LS_OK)
+        *error = own;
+    else
+        status = ls_fail(error, LS_INTERRUPTED, "another process has no memory for %s", what);
+    return status;
 }
 
 static ls_status query(mpi_processes *m, window *w, void *mine, ls_error *error)
@@ -71,8 +77,9 @@ static ls_status new_window(mpi_processes *m, window *w, const char *what, ls_er
     int code;
     MPI_Info info;
     int64_t whole = w->bytes * m->base.place.local_count;
-    bool well = whole <= free_shared_bytes();
-    if (!all_well(m, well)) return fail_room(m, whole, what, error);
+    ls_status status = LS_NEW(w->bases, m->base.place.local_count, "shared memory", error);
+    if (status == LS_OK && whole > free_shared_bytes()) status = fail_room(m, whole, what, error);
+    LS_TRY(all_of_host(m, status, what, error));
     pthread_mutex_lock(&m->mutex);
     MPI_Info_create(&info);
     MPI_Info_set(info, "alloc_shared_noncontig", "true");
@@ -81,9 +88,7 @@ static ls_status new_window(mpi_processes *m, window *w, const char *what, ls_er
     pthread_mutex_unlock(&m->mutex);
     if (code != MPI_SUCCESS) return fail_room(m, whole, what, error);
     LS_TRY(query(m, w, mine, error));
-    ls_status status = take_pages(m, mine, w->bytes, what, error);
-    if (all_well(m, status == LS_OK)) return LS_OK;
-    return status != LS_OK ? status : fail_room(m, whole, what, error);
+    return all_of_host(m, take_pages(m, mine, w->bytes, what, error), what, error);
 }
 
 ls_status mpi_allocate(ls_processes *processes, int64_t bytes, const char *what, void **out,
@@ -94,8 +99,7 @@ ls_status mpi_allocate(ls_processes *processes, int64_t bytes, const char *what,
     LS_TRY(LS_NEW(w, 1, "shared memory", error));
     w->bytes = bytes + ALIGNMENT;
     w->mpi = MPI_WIN_NULL;
-    ls_status status = LS_NEW(w->bases, m->base.place.local_count, "shared memory", error);
-    if (status == LS_OK) status = new_window(m, w, what, error);
+    ls_status status = new_window(m, w, what, error);
     if (status != LS_OK && w->mpi == MPI_WIN_NULL) {
         ls_free(w->bases);
         ls_free(w);

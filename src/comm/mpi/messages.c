@@ -74,6 +74,32 @@ static wait_site site_of_process(mpi_processes *m, const char *task)
     return site;
 }
 
+ls_status mpi_all_well(mpi_processes *m, bool *well, const char *task, ls_error *error)
+{
+    int count = m->base.place.local_count, own = m->base.place.local_index, code = MPI_SUCCESS;
+    int first = m->base.place.index - own;
+    wait_site site = site_of_process(m, task);
+    m->well_sent = *well;
+    for (int step = 1; step < count; step++) {
+        int to = (own + step) % count, from = (own + count - step) % count;
+        MPI_Request *requests = m->requests;
+        requests[0] = requests[1] = MPI_REQUEST_NULL;
+        MPI_DO(m, code = MPI_Irecv(&m->well_received, 1, MPI_INT, first + from, TAG_WELL, m->world,
+                                   &requests[0]));
+        if (code == MPI_SUCCESS)
+            MPI_DO(m, code = MPI_Isend(&m->well_sent, 1, MPI_INT, first + to, TAG_WELL, m->world,
+                                       &requests[1]));
+        ls_status status = mpi_status(m, code, "a message", error);
+        if (status == LS_OK) status = wait_request(&site, &requests[0], first + from, error);
+        if (status == LS_OK) status = wait_request(&site, &requests[1], first + to, error);
+        for (int i = 0; status != LS_OK && i < 2; i++)
+            drop_request(m, &requests[i]);
+        LS_TRY(status);
+        *well = *well && m->well_received;
+    }
+    return LS_OK;
+}
+
 ls_status mpi_gather(ls_processes *processes, const void *mine, int64_t bytes, void *all,
                      const char *task, bool last, ls_error *error)
 {
@@ -110,12 +136,17 @@ void look_for_aborts(mpi_processes *m)
     pthread_mutex_unlock(&m->mutex);
 }
 
-/* To every process of other hosts; those of this one see it in shared memory. */
-static void send_aborts(mpi_processes *m)
+/* To every process of other hosts, once; those of this one see what ranks fail of in shared memory
+ * (`here`: there may be none yet). */
+static void send_aborts(mpi_processes *m, const failure *why, bool here)
 {
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&m->giving_up, &none, 1)) return;
+    m->abort_sent = *why;
+    if (m->base.place.hosts > 1) neighbours_tell(m, why);
     pthread_mutex_lock(&m->mutex);
     for (int i = 0; i < m->base.place.count; i++) {
-        if (m->host_of[i] == m->base.place.host) continue;
+        if (i == m->base.place.index || (!here && m->host_of[i] == m->base.place.host)) continue;
         MPI_Request request;
         int code = MPI_Isend(&m->abort_sent, sizeof m->abort_sent, MPI_BYTE, i, TAG_ABORT, m->world,
                              &request);
@@ -135,8 +166,14 @@ void spread_failure(mpi_processes *m, rank_group *group, int rank, const ls_erro
     atomic_store(&c->failed, 1);
     for (int lane = 0; lane < LS_COMM_LANES; lane++)
         futex_wake(&c->barriers[lane].generation);
-    m->abort_sent = c->why;
-    if (m->base.place.hosts == 1) return;
-    neighbours_tell(m, &c->why);
-    send_aborts(m);
+    if (m->base.place.hosts > 1) send_aborts(m, &c->why, false);
+}
+
+void mpi_give_up(ls_processes *processes, const ls_error *why)
+{
+    mpi_processes *m = (mpi_processes *)processes;
+    int devices = m->groups ? m->groups->devices : 1;
+    failure own = {.rank = m->base.place.index * devices, .status = why->code};
+    memcpy(own.text, why->text, sizeof own.text - 1);
+    if (!atomic_load(&m->lost)) send_aborts(m, &own, true);
 }

@@ -227,7 +227,7 @@ ls_status neighbours_connect(mpi_processes *m, ls_error *error)
     memset(o.callers, -1, sizeof o.callers);
     memset(o.calls, -1, sizeof o.calls);
     find_neighbours(m);
-    LS_TRY(LS_NEW(all, m->base.place.count, "processes", error));
+    LS_TRY(mpi_together(LS_NEW(all, m->base.place.count, "processes", error), error));
     if (getrandom(&own.token, sizeof own.token, 0) != (ssize_t)sizeof own.token)
         own.token = (uint64_t)getpid();
     if (before->process >= 0) invite(&own, &o.listener);

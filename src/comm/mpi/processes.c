@@ -38,20 +38,37 @@ static ls_status start_mpi(mpi_processes *m, ls_error *error)
                    provided);
 }
 
+static ls_status take_tables(mpi_processes *m, ls_error *error)
+{
+    int count;
+    MPI_Comm_size(MPI_COMM_WORLD, &count);
+    m->base.place.count = count;
+    LS_TRY(LS_NEW(m->host_of, count, "processes", error));
+    LS_TRY(LS_NEW(m->host_first, count + 1, "processes", error));
+    LS_TRY(LS_NEW(m->base.host_names, count, "processes", error));
+    LS_TRY(LS_NEW(m->lives, count, "processes", error));
+    LS_TRY(LS_NEW(m->cores, count, "processes", error));
+    return LS_NEW(m->requests, 2 * count, "processes", error);
+}
+
+ls_status mpi_together(ls_status mine, ls_error *error)
+{
+    int well = mine == LS_OK, all = 0;
+    MPI_Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (mine != LS_OK || all) return mine;
+    return ls_fail(error, LS_NO_MEMORY, "another process of this run could not start");
+}
+
 /* The world's processes sorted by host; a host is named by its lowest process. */
 static ls_status order_world(mpi_processes *m, ls_error *error)
 {
-    int rank, count, leader, code;
+    int rank, count = m->base.place.count, leader, code;
     MPI_Comm shared, ordered;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &count);
-    m->base.place.count = count;
     code = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &shared);
     LS_TRY(mpi_status(m, code, "MPI_Comm_split_type", error));
     leader = rank;
     MPI_Bcast(&leader, 1, MPI_INT, 0, shared);
-    LS_TRY(LS_NEW(m->host_of, count, "processes", error));
-    LS_TRY(LS_NEW(m->host_first, count + 1, "processes", error));
     int *leaders = m->host_of;
     MPI_Allgather(&leader, 1, MPI_INT, leaders, 1, MPI_INT, MPI_COMM_WORLD);
     int key = 0;
@@ -68,7 +85,7 @@ static ls_status order_world(mpi_processes *m, ls_error *error)
     return LS_OK;
 }
 
-static ls_status find_place(mpi_processes *m, ls_error *error)
+static void find_place(mpi_processes *m)
 {
     ls_processes_place *place = &m->base.place;
     int index, local, local_count, own;
@@ -93,29 +110,23 @@ static ls_status find_place(mpi_processes *m, ls_error *error)
     int length;
     MPI_Get_processor_name(name, &length);
     snprintf(short_name, sizeof short_name, "%.*s", LS_HOST_NAME_BYTES - 1, name);
-    LS_TRY(LS_NEW(m->base.host_names, place->count, "processes", error));
     MPI_Allgather(short_name, LS_HOST_NAME_BYTES, MPI_BYTE, m->base.host_names, LS_HOST_NAME_BYTES,
                   MPI_BYTE, m->world);
-    return LS_OK;
 }
 
 /* Bound to cores of its own, or to the same ones as its neighbours? And who can see whom. */
-static ls_status look_at_neighbours(mpi_processes *m, ls_error *error)
+static void look_at_neighbours(mpi_processes *m)
 {
     ls_processes_place *place = &m->base.place;
-    ls_cores own = ls_cores_own(), *all = NULL;
+    ls_cores own = ls_cores_own();
     process_life life = process_life_own();
-    LS_TRY(LS_NEW(m->lives, place->local_count, "processes", error));
-    LS_TRY(LS_NEW(all, place->local_count, "processes", error));
-    MPI_Allgather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, m->local);
+    MPI_Allgather(&own, sizeof own, MPI_BYTE, m->cores, sizeof own, MPI_BYTE, m->local);
     MPI_Allgather(&life, sizeof life, MPI_BYTE, m->lives, sizeof life, MPI_BYTE, m->local);
     place->shares_cores = place->local_count > 1;
     for (int i = 0; i < place->local_count; i++) {
-        if (memcmp(&all[i], &own, sizeof own) != 0) place->shares_cores = false;
+        if (memcmp(&m->cores[i], &own, sizeof own) != 0) place->shares_cores = false;
         if (!process_alive(&m->lives[i])) m->lives[i].pid = 0; /* in a container of its own */
     }
-    ls_free(all);
-    return LS_OK;
 }
 
 ls_status ls_mpi_join(ls_processes **out, const ls_processes_options *options, ls_error *error)
@@ -132,12 +143,12 @@ ls_status ls_mpi_join(ls_processes **out, const ls_processes_options *options, l
     pthread_mutex_init(&m->neighbours_mutex, NULL);
     m->neighbours[0] = m->neighbours[1] = (neighbour){.process = -1, .socket = -1};
     LS_TRY_GOTO(status, start_mpi(m, error), fail);
+    LS_TRY_GOTO(status, mpi_together(take_tables(m, error), error), fail);
     LS_TRY_GOTO(status, order_world(m, error), fail);
-    LS_TRY_GOTO(status, find_place(m, error), fail);
-    LS_TRY_GOTO(status, look_at_neighbours(m, error), fail);
-    LS_TRY_GOTO(status, LS_NEW(m->requests, 2 * m->base.place.count, "processes", error), fail);
+    find_place(m);
+    look_at_neighbours(m);
     LS_TRY_GOTO(status, neighbours_connect(m, error), fail);
-    LS_TRY_GOTO(status, watcher_start(m, error), fail);
+    LS_TRY_GOTO(status, mpi_together(watcher_start(m, error), error), fail);
     *out = &m->base;
     return LS_OK;
 fail:
@@ -186,6 +197,7 @@ static void leave(ls_processes *processes)
     ls_free(m->host_first);
     ls_free(m->lives);
     ls_free(m->requests);
+    ls_free(m->cores);
     ls_free(m->base.host_names);
     ls_free(m);
 }
@@ -205,6 +217,7 @@ static ls_status all_reduce(ls_processes *processes, const float *from, float *t
 static const ls_processes_operations operations = {
     .leave = leave,
     .gather = mpi_gather,
+    .give_up = mpi_give_up,
     .allocate = mpi_allocate,
     .comms = mpi_comms,
     .all_reduce = all_reduce,

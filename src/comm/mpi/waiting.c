@@ -169,7 +169,7 @@ static ls_status check_aborts(const wait_site *site, ls_error *error)
     for (const rank_group *group = m->groups; group; group = group->next)
         if (atomic_load(&group->control->failed))
             return fail_with(site, &group->control->why, error);
-    if (m->base.place.hosts > 1) look_for_aborts(m);
+    look_for_aborts(m);
     return atomic_load(&m->aborted) ? fail_with(site, &m->abort_received, error) : LS_OK;
 }
 

@@ -3,6 +3,7 @@
  * for what it waits, and mpirun ends the process a second after it has told it. */
 #include <stdbool.h>
 
+#include "base/calls.h"
 #include "comm/mpi/internal.h"
 
 /* Looks so often; speaks when what waits has not ended by itself for so many looks. */
@@ -58,7 +59,7 @@ static void *watch(void *argument)
 ls_status watcher_start(mpi_processes *m, ls_error *error)
 {
     if (!m->base.options.peer_is_gone && m->base.place.hosts == 1) return LS_OK;
-    if (pthread_create(&m->watcher, NULL, watch, m) != 0)
+    if (ls_call_thread(&m->watcher, watch, m) != 0)
         return ls_fail(error, LS_NO_MEMORY, "cannot start the thread that watches the processes");
     m->watching = true;
     return LS_OK;

@@ -40,7 +40,7 @@ static int setup(void **state)
     test_write_file(test_path(folder, "a.txt"), "some text\n", 10);
     test_write_file(test_path(folder, "empty"), "", 0);
     write_tensors(test_path(folder, "x.safetensors"));
-    assert_ok(ls_manifest_write(folder, 7, files, 3, &error), error);
+    assert_ok(ls_manifest_write(folder, 7, files, 3, NULL, 0, &error), error);
     return 0;
 }
 
@@ -56,19 +56,19 @@ static void what_was_written_is_as_it_was(void **state)
     (void)state;
     ls_error error;
     ls_manifest_report report;
-    assert_ok(ls_manifest_check(folder, files, 3, &report, &error), error);
+    assert_ok(ls_manifest_check(folder, files, 3, NULL, &report, &error), error);
     assert_int_equal(report.step, 7);
     assert_int_equal(report.files, 3);
     assert_int_equal(report.tensors, 3);
     /* What the manifest does not list is not its business. */
     test_write_file(test_path(folder, "more"), "x", 1);
-    assert_ok(ls_manifest_check(folder, NULL, 0, NULL, &error), error);
+    assert_ok(ls_manifest_check(folder, NULL, 0, NULL, NULL, &error), error);
 }
 
 static void refused(const char *text)
 {
     ls_error error = {0};
-    ls_status status = ls_manifest_check(folder, files, 3, NULL, &error);
+    ls_status status = ls_manifest_check(folder, files, 3, NULL, NULL, &error);
     if (status != LS_INVALID || !strstr(error.text, text))
         fail_msg("wanted '%s', got %d: %s", text, status, error.text);
 }
@@ -161,8 +161,8 @@ static void each_allocation_may_fail(void **state)
             size_t held = ls_allocated_bytes();
             assert_true(turn < 10000);
             ls_set_allocation_hook(fail_in_turn, &left);
-            status = write ? ls_manifest_write(folder, 7, files, 3, &error)
-                           : ls_manifest_check(folder, files, 3, NULL, &error);
+            status = write ? ls_manifest_write(folder, 7, files, 3, NULL, 0, &error)
+                           : ls_manifest_check(folder, files, 3, NULL, NULL, &error);
             ls_set_allocation_hook(NULL, NULL);
             if (ls_allocated_bytes() != held)
                 fail_msg("write %d, allocation %ld: still held", write, turn);
