@@ -93,13 +93,12 @@ CASES = {
 
 
 def overlap_rows(batch, medians, wire):
-    """The least that can be exposed: what the network needs beyond the backward pass, which ends before the last bucket
-    is complete."""
+    """The least that can be exposed is what the network needs beyond the run's own backward pass."""
     without = medians[f"{batch}, off-4MiB"]
     for case, name in CASES.items():
         one = medians[f"{batch}, {case}"]
         exposed = one["exchange_seconds"]
-        least = max(0, wire - without["backward_seconds"]) if case.startswith("on-") else wire
+        least = max(0, wire - one["backward_seconds"]) if case.startswith("on-") else wire
         row = [batch, name]
         row += [f"{1e3 * one[part + '_seconds']:.0f}" for part in ("step", "backward")]
         row += [f"{1e3 * exposed:.0f}", f"**{exposed / without['exchange_seconds']:.2f}x**"]

@@ -102,6 +102,15 @@ void *ls_call_map(size_t bytes)
 
 int ls_call_thread(pthread_t *thread, void *(*function)(void *), void *context)
 {
+    /* Ours need little; the default of eight MiB counts in full where addresses are limited. */
+    enum { STACK_BYTES = 2 << 20 };
+    pthread_attr_t attributes;
     int code = ls_fail_point("thread");
-    return code > 0 ? code : pthread_create(thread, NULL, function, context);
+    if (code > 0) return code;
+    code = pthread_attr_init(&attributes);
+    if (code != 0) return code;
+    code = pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    if (code == 0) code = pthread_create(thread, &attributes, function, context);
+    pthread_attr_destroy(&attributes);
+    return code;
 }

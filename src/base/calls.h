@@ -22,7 +22,7 @@ int ls_call_mkdir(const char *path);
 int ls_call_rmdir(const char *path);
 int ls_call_unlink(int folder, const char *name); /* a file of an open folder */
 void *ls_call_map(size_t bytes);                  /* pages of zeros; NULL on failure */
-/* As pthread_create without attributes: an error's number. */
+/* As pthread_create, with a stack of two MiB: an error's number. */
 int ls_call_thread(pthread_t *thread, void *(*function)(void *), void *context);
 
 #endif

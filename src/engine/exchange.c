@@ -113,7 +113,7 @@ static ls_status run_bucket(lane *l, const ls_op_call *call, ls_error *error)
     const ls_exchange *x = l->exchange;
     const ls_bucket *bucket = &x->program->buckets[call->op->attributes.bucket];
     l->comm->task = call->op->name;
-    l->comm->step = x->lanes[SUMS].comm->step;
+    if (l != &x->lanes[SUMS]) l->comm->step = x->lanes[SUMS].comm->step;
     if (call->op->kind == LS_OP_EXCHANGE_GRADIENTS) {
         LS_TRY(sum_bucket(l, call, bucket, error));
     } else {

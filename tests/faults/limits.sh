@@ -138,7 +138,7 @@ small=0
 beside=$(TMPDIR=/tmp mktemp -d)
 trap 'rmdir "$beside"' EXIT
 export PMIX_MCA_gds=hash OMPI_MCA_btl=self,tcp
-for size in 64k 256k 512k 1m 64m; do
+for size in 64k 256k 320k 384k 448k 512k 576k 640k 768k 1m 64m; do
     rm -rf run
     # This folder may lie in /dev/shm itself: there it is seen by another name.
     failing "" timeout --kill-after=5 60 unshare --mount bash -c 'mount --bind . "$0" && mount -t tmpfs -o size=$1 none /dev/shm &&

@@ -4,49 +4,17 @@
 #
 # Usage: LOCKSTEP=build/lockstep SOURCE=. tests/long/slurm.sh, in an empty folder
 source "$SOURCE/tests/cli/common.bash"
+source "$SOURCE/tests/support/slurm.bash"
 
-skip() {
-    echo "$*"
-    exit 77
-}
-[[ $(id -u) -eq 0 ]] || skip "slurmctld and slurmd are started by root only"
-for program in munged slurmctld slurmd srun scontrol; do
-    command -v $program >/dev/null || skip "no $program: tools/install-packages.sh slurm"
-done
+slurm_or_skip
 
-folder=$PWD
 host=$(hostname -s)
-started=()
-# What was started last ends first; children of a job end with slurmd's step.
 tear_down() {
-    local index
     export SLURM_CONF=$folder/slurm.conf
     scancel --full --state RUNNING >/dev/null 2>&1 || true
-    for ((index = ${#started[@]} - 1; index >= 0; index--)); do
-        kill "${started[index]}" 2>/dev/null || true
-        wait "${started[index]}" 2>/dev/null || true
-    done
+    stop_daemons
 }
 trap tear_down EXIT
-
-# start LOG COMMAND...: a daemon in the foreground of a shell of its own.
-start() {
-    local log=$1
-    shift
-    "$@" >"$log" 2>&1 </dev/null &
-    started+=($!)
-}
-
-# await SECONDS COMMAND...: until it succeeds.
-await() {
-    local left=$(($1 * 10))
-    shift
-    until "$@" >await.log 2>&1; do
-        left=$((left - 1))
-        [[ $left -gt 0 ]] || return 1
-        sleep 0.1
-    done
-}
 
 # Two ports that nobody listens on; both daemons are of this machine.
 read -r control_port node_port < <(python3 - <<'PYTHON'
@@ -57,47 +25,25 @@ for one in sockets:
 print(*(one.getsockname()[1] for one in sockets))
 PYTHON
 )
-chmod 755 "$folder"
-mkdir state spool
-dd if=/dev/urandom of=munge.key bs=128 count=1 status=none
-chmod 400 munge.key
 export SLURM_CONF=$folder/slurm.conf
-cat >slurm.conf <<END
-ClusterName=lockstep
+{
+    slurm_settings
+    cat <<END
 SlurmctldHost=$host(127.0.0.1)
-SlurmUser=root
-AuthType=auth/munge
-AuthInfo=socket=$folder/munge.socket
-CredType=cred/munge
 SlurmctldPort=$control_port
 SlurmdPort=$node_port
-StateSaveLocation=$folder/state
-SlurmdSpoolDir=$folder/spool
-SlurmctldPidFile=$folder/slurmctld.pid
-SlurmdPidFile=$folder/slurmd.pid
-SlurmctldLogFile=$folder/slurmctld.log
-SlurmdLogFile=$folder/slurmd.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-ReturnToService=2
-MpiDefault=none
 NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
 PartitionName=all Nodes=$host Default=YES MaxTime=10 State=UP OverSubscribe=FORCE:4
 END
-
-start munged.log munged --foreground --force --socket="$folder/munge.socket" --key-file="$folder/munge.key" \
-    --pid-file="$folder/munge.pid" --seed-file="$folder/munge.seed" --log-file="$folder/munge.log"
-await 20 test -S munge.socket || { cat munged.log && fail "munged does not start"; }
+} >slurm.conf
+start_munge
 start slurmctld.out slurmctld -D -f "$SLURM_CONF"
 await 30 scontrol ping || { cat slurmctld.log slurmctld.out && fail "slurmctld does not start"; }
 start slurmd.out slurmd -D -f "$SLURM_CONF" -N "$host"
 node_is_idle() {
     sinfo --noheader --format %t | grep -qx idle
 }
-await 60 node_is_idle || { cat slurmd.log slurmd.out && fail "slurmd does not start: $(sinfo)"; }
+await 60 node_is_idle || { cat slurmd.out && fail "slurmd does not start: $(sinfo)"; }
 
 # Negative control: the tasks are two, and Slurm knows.
 expect 0 srun --mpi=none -n 2 -O bash -c 'echo task $SLURM_PROCID of $SLURM_STEP_NUM_TASKS'

@@ -8,7 +8,9 @@
 #include "base/alloc.h"
 #include "comm/mpi/internal.h"
 
-enum { ALIGNMENT = 4096 };
+/* What MPI has beside a window's bytes in its file, and more than that: where it has no room after
+ * all, one process fails and the others wait for it. */
+enum { ALIGNMENT = 4096, MPI_SHARED_BYTES = 256 << 10 };
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -76,7 +78,7 @@ static ls_status new_window(mpi_processes *m, window *w, const char *what, ls_er
     void *mine = NULL;
     int code;
     MPI_Info info;
-    int64_t whole = w->bytes * m->base.place.local_count;
+    int64_t whole = w->bytes * m->base.place.local_count + MPI_SHARED_BYTES;
     ls_status status = LS_NEW(w->bases, m->base.place.local_count, "shared memory", error);
     if (status == LS_OK && whole > free_shared_bytes()) status = fail_room(m, whole, what, error);
     LS_TRY(all_of_host(m, status, what, error));
