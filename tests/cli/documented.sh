@@ -1,28 +1,25 @@
-# Each command in a block marked "sh" of these pages works as it stands.
+# Each command in a block marked "sh" of these pages works as it stands; the pages with comparisons have a test of their own.
 source "$SOURCE/tests/cli/common.bash"
-mkdir page && cd page
-mkdir build && ln -s "$LOCKSTEP" build/lockstep
-cp -r "$SOURCE/tests/data/tiny-bert" all-MiniLM-L6-v2
-write_reviews train.tsv 80 1
-write_reviews validation.tsv 30 2
-write_reviews test.tsv 30 3
+source "$SOURCE/tests/support/documented.bash"
+documented_start
 
-# blocks FILE: its commands, one a NUL.
-blocks() {
-    python3 - "$1" <<'PYTHON'
-import re, sys
-for block in re.findall(r"^```sh\n(.*?)^```$", open(sys.argv[1]).read(), re.MULTILINE | re.DOTALL):
-    print(block, end="\0")
-PYTHON
-}
-
-for name in memory.md comparing-strategies.md fr/premiers-pas.md; do
-    count=0
-    while IFS= read -r -d '' block; do
-        expect 0 bash -euo pipefail -c "$block"
-        count=$((count + 1))
-    done < <(blocks "$SOURCE/docs/$name")
-    [[ $count -ge 3 ]] || fail "$name has only $count commands"
+cat >ds_config.json <<'JSON'
+{"train_batch_size": 32, "zero_optimization": {"stage": 2}}
+JSON
+for name in README.md docs/first-fine-tuning.md docs/same-bits.md docs/memory.md docs/checkpoints.md docs/coming-from-deepspeed.md \
+    docs/reading-a-profile.md; do
+    documented_run "$name"
 done
-[[ -s compared/report.html && -s sizes/compare.json && -s entraine/model.safetensors && -s graines/compare.csv && -s chosen/model.safetensors ]] ||
+documented_run docs/several-hosts.md "$(mpirun --version >/dev/null 2>&1 || echo 'no mpirun')"
+[[ -s chosen/model.safetensors && -s OUT/profile/trace.json && -s predictions.jsonl ]] ||
     fail "what the pages promise is not there"
+
+# Every page is run here or in the other test, and no command stands in a block that nothing runs.
+documented_pages | sort >pages.txt
+cat "$SOURCE"/tests/cli/documented*.sh | grep -oE '(docs/[a-z/-]+|README)\.md' | sort -u >run.txt
+comm -23 pages.txt run.txt >missed.txt
+[[ ! -s missed.txt ]] || { cat missed.txt && fail "pages whose commands nothing runs"; }
+documented_unmarked "$SOURCE"/README.md "$SOURCE"/docs/*.md "$SOURCE"/docs/fr/*.md >unmarked.txt
+[[ ! -s unmarked.txt ]] || { cat unmarked.txt && fail "commands outside of blocks marked sh"; }
+printf '```\nlockstep train --model m\n```\n' >page.md
+[[ $(documented_unmarked page.md) == *"lockstep train"* ]] || fail "would not find a command that nothing runs"
