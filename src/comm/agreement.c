@@ -7,13 +7,8 @@
 
 /* --- results ---------------------------------------------------------------------------------- */
 
-typedef struct process_result {
-    int32_t status;
-    ls_error error;
-} process_result;
-
 /* A failure of its own tells more than that of a process that stopped because of it. */
-static int first_failure(const process_result *all, int count)
+static int first_failure(const ls_process_result *all, int count)
 {
     int first = -1;
     for (int i = 0; i < count; i++) {
@@ -27,14 +22,13 @@ static int first_failure(const process_result *all, int count)
 ls_status ls_processes_agree(ls_processes *processes, ls_status mine, const char *task,
                              ls_error *error)
 {
-    process_result own = {.status = mine}, *all = NULL;
+    ls_process_result own = {.status = mine}, *all = processes->results;
     int count = processes->place.count;
     if (count == 1 || mine == LS_LOST || processes->failed) return mine;
     if (mine != LS_OK && error) own.error = *error;
     /* Others may stand in a call that this process does not get to. */
     if (mine != LS_OK && mine != LS_INTERRUPTED)
         processes->operations->give_up(processes, &own.error);
-    LS_TRY(LS_NEW(all, count, "results of all processes", error));
     ls_status status =
         processes->operations->gather(processes, &own, sizeof own, all, task, true, error);
     int first = status == LS_OK ? first_failure(all, count) : -1;
@@ -43,19 +37,17 @@ ls_status ls_processes_agree(ls_processes *processes, ls_status mine, const char
         processes->failed = true;
         if (error) *error = all[first].error;
     }
-    ls_free(all);
     return status;
 }
 
 ls_status ls_processes_share_result(ls_processes *processes, ls_status *result, ls_error *why,
                                     int *who, const char *task, ls_error *error)
 {
-    process_result own = {.status = *result}, *all = NULL;
+    ls_process_result own = {.status = *result}, *all = processes->results;
     int count = processes->place.count;
     *who = *result == LS_OK ? -1 : 0;
     if (count == 1) return LS_OK;
     if (*result != LS_OK) own.error = *why;
-    LS_TRY(LS_NEW(all, count, "results of all processes", error));
     ls_status status =
         processes->operations->gather(processes, &own, sizeof own, all, task, false, error);
     if (status == LS_OK) {
@@ -63,7 +55,6 @@ ls_status ls_processes_share_result(ls_processes *processes, ls_status *result, 
         *result = *who < 0 ? LS_OK : (ls_status)all[*who].status;
         if (*who >= 0) *why = all[*who].error;
     }
-    ls_free(all);
     return status;
 }
 

@@ -20,12 +20,19 @@ typedef struct ls_processes_operations {
                             ls_error *error);
 } ls_processes_operations;
 
+/* What came of something in one process. */
+typedef struct ls_process_result {
+    int32_t status;
+    ls_error error;
+} ls_process_result;
+
 struct ls_processes {
     const ls_processes_operations *operations;
     ls_processes_options options;
     ls_processes_place place;
     const int *host_first; /* [hosts + 1] first process of each host */
     bool failed;           /* all have agreed that something failed: nothing more to agree on */
+    ls_process_result *results;             /* [count], taken early: to fail needs no memory */
     char (*host_names)[LS_HOST_NAME_BYTES]; /* [count] */
 };
 

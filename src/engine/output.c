@@ -58,10 +58,30 @@ static bool is_log_of_a_rank(const char *name)
            memcmp(name + start + digits, after, sizeof after - 1) == 0;
 }
 
+/* A file that loses its name once it is open (token_cache.c, block_file.c): a run was killed
+ * between the two. */
+static bool is_working_file(const char *name)
+{
+    static const char *const beginnings[] = {"lockstep-tokens-", "lockstep-offload-"};
+    for (int i = 0; i < 2; i++) {
+        size_t length = strlen(beginnings[i]);
+        if (strncmp(name, beginnings[i], length) == 0 && strlen(name) == length + 6) return true;
+    }
+    return false;
+}
+
 static bool is_written_by_a_run(const char *name)
 {
     return is_of_a_model(name) || is_log_of_a_rank(name) || ls_shared_folder_is_token(name) ||
-           is_one_of(record_files, RECORD_FILES, name);
+           is_working_file(name) || is_one_of(record_files, RECORD_FILES, name);
+}
+
+/* What nothing but a run leaves, however early it was killed. */
+static bool is_sign_of_a_run(const char *name)
+{
+    static const char *const record = "run.json";
+    return is_one_of(&record, 1, name) || ls_checkpoint_is_one(name) || is_working_file(name) ||
+           ls_shared_folder_is_token(name);
 }
 
 static bool is_of_a_profile(const char *name)
@@ -98,7 +118,7 @@ static ls_status look_through(const char *path, const ls_guest_names *guests, ch
             ls_guest_names_have(guests, name))
             continue;
         *empty = false;
-        *former |= strcmp(name, "run.json") == 0 || ls_checkpoint_is_one(name);
+        *former |= is_sign_of_a_run(name);
         bool own = ls_checkpoint_is_one(name) ||
                    (strcmp(name, profile_folder) == 0 && has_profile(folder));
         if (!own && !is_written_by_a_run(name)) snprintf(foreign, 256, "%s", name);

@@ -59,6 +59,12 @@ expect 0 "${train[@]}" --output out
 touch out/notes.txt
 unchanged out "${train[@]}" --output out
 rm out/notes.txt
+# However early it was killed.
+for left in run.json.tmp-123 lockstep-tokens-a1B2c3 lockstep-offload-a1B2c3 .lockstep-0123456789abcdef; do
+    rm -rf early && mkdir early && touch early/$left
+    expect 0 "${train[@]}" --output early
+    [[ ! -e early/$left ]] || fail "$left stays"
+done
 
 # --- folders that were made go again -----------------------------------------------------------------
 for folder in new new/ new/er/est "$PWD/new//er/"; do

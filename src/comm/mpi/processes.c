@@ -46,6 +46,7 @@ static ls_status take_tables(mpi_processes *m, ls_error *error)
     LS_TRY(LS_NEW(m->host_of, count, "processes", error));
     LS_TRY(LS_NEW(m->host_first, count + 1, "processes", error));
     LS_TRY(LS_NEW(m->base.host_names, count, "processes", error));
+    LS_TRY(LS_NEW(m->base.results, count, "processes", error));
     LS_TRY(LS_NEW(m->lives, count, "processes", error));
     LS_TRY(LS_NEW(m->cores, count, "processes", error));
     return LS_NEW(m->requests, 2 * count, "processes", error);
@@ -198,6 +199,7 @@ static void leave(ls_processes *processes)
     ls_free(m->lives);
     ls_free(m->requests);
     ls_free(m->cores);
+    ls_free(m->base.results);
     ls_free(m->base.host_names);
     ls_free(m);
 }
