@@ -75,7 +75,7 @@ static void prepare(void)
     write_file("a.txt", "some text\n", 10);
     write_file("empty", "", 0);
     write_tensors();
-    if (ls_manifest_write(folder, 7, files, FILES, &error) != LS_OK) abort();
+    if (ls_manifest_write(folder, 7, files, FILES, NULL, 0, &error) != LS_OK) abort();
     manifest_bytes = read_file("manifest.json", manifest);
     tensors_bytes = read_file("x.safetensors", tensors);
 }
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         write_file("x.safetensors", data, size);
         same = size == tensors_bytes && memcmp(data, tensors, size) == 0;
     }
-    ls_status status = ls_manifest_check(folder, files, FILES, &report, &error);
+    ls_status status = ls_manifest_check(folder, files, FILES, NULL, &report, &error);
     if (status == LS_OK && (report.step < 0 || report.files < FILES)) abort();
     if (status == LS_OK && !is_manifest && !same) abort();
     if (status != LS_OK && (same || !strstr(error.text, folder))) abort();
