@@ -90,7 +90,7 @@ static peers load_peers(const char *isa, int threads)
 static ls_operand operand(ls_value *value, int64_t rows, int64_t columns, void *data)
 {
     *value = (ls_value){.rank = 2, .shape = {ls_fixed(rows), ls_fixed(columns)}};
-    return (ls_operand){value, data};
+    return (ls_operand){.value = value, .data = data};
 }
 
 /* The op as the executor would call it: cut among the device's threads. */
@@ -103,7 +103,7 @@ static void make_call(bench_case *c)
     ls_operand w = operand(&c->values[1], c->outputs, c->inputs, c->w);
     ls_operand y = operand(&c->values[2], c->tokens, c->outputs, c->y);
     ls_operand bias = operand(&c->values[3], c->outputs, 1, c->bias);
-    ls_operand schedule = {NULL, &c->schedule};
+    ls_operand schedule = {.data = &c->schedule};
     c->op = ls_op_of(kinds[c->product], LS_SEGMENT_PASS, "product");
     c->call = (ls_op_call){.op = &c->op, .extents = &fixed};
     switch (c->product) {
