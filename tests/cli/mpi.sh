@@ -90,6 +90,7 @@ fi
 
 # Three passes of all ranks: batches of 96, each rank's share of a third in a pass.
 if [[ -n ${LOCKSTEP_TEST_LONG:-} ]]; then
+    of_32=$golden
     train+=(--batch-size 96)
     expect 0 "${train[@]}" --output single96
     golden=$(sha256sum <single96/model.safetensors | cut -d' ' -f1)
@@ -103,6 +104,7 @@ if [[ -n ${LOCKSTEP_TEST_LONG:-} ]]; then
         done
     done
     train+=(--batch-size 32)
+    golden=$of_32
 fi
 echo "$ran layouts"
 
