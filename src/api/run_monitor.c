@@ -10,8 +10,8 @@
 #include "base/threads.h"
 #include "base/topology.h"
 
-static ls_status measure_peak(ls_run_monitor *monitor, const ls_run_monitor_options *options,
-                              ls_error *error)
+ls_status ls_run_monitor_measure_peak(ls_run_monitor *monitor,
+                                      const ls_run_monitor_options *options, ls_error *error)
 {
     const ls_model_config *config = options->programs->training.model.config;
     monitor->host_peak = ls_usage_now().peak_bytes;
@@ -23,40 +23,10 @@ static ls_status measure_peak(ls_run_monitor *monitor, const ls_run_monitor_opti
     return status;
 }
 
-/* The steps that were asked for, or as many at the end of a run that is shorter. */
-static ls_status open_profile(ls_run_monitor *monitor, const ls_run_monitor_options *options,
-                              ls_error *error)
-{
-    ls_profile_options profile = {.assembly = &options->programs->training,
-                                  .ranks = options->ranks,
-                                  .threads = options->threads,
-                                  .peak = monitor->peak};
-    int64_t *first = &profile.first_step, *last = &profile.last_step;
-    LS_TRY(ls_core_count(&profile.cores, error));
-    LS_TRY(ls_profile_steps_parse(options->options->profile_steps, first, last, error));
-    if (*last > options->total_steps) {
-        *first -= *last - options->total_steps;
-        *last = options->total_steps;
-        if (*first < 1) *first = 1;
-        snprintf(monitor->profile_notes, sizeof monitor->profile_notes,
-                 "profile: the run has %lld steps: --profile-steps %lld:%lld are recorded instead "
-                 "of %s",
-                 (long long)options->total_steps, (long long)*first, (long long)*last,
-                 options->options->profile_steps);
-    }
-    LS_TRY(ls_path_join(&monitor->profile_folder, options->options->output, "profile", error));
-    profile.folder = monitor->profile_folder;
-    return ls_profile_new(&monitor->profile, &profile, error);
-}
-
 ls_status ls_run_monitor_open(ls_run_monitor *monitor, const ls_run_monitor_options *options,
                               ls_error *error)
 {
-    bool profile = options->options->profile && options->options->output;
-    *monitor = (ls_run_monitor){0};
-    LS_TRY(ls_step_statistics_new(&monitor->statistics, options->total_steps, error));
-    if (profile || options->options->measure_peak) LS_TRY(measure_peak(monitor, options, error));
-    return profile ? open_profile(monitor, options, error) : LS_OK;
+    return ls_step_statistics_new(&monitor->statistics, options->total_steps, error);
 }
 
 static ls_sinks_options sinks_of(const ls_run_monitor *monitor, const ls_options *options)
@@ -86,22 +56,14 @@ void ls_run_monitor_close(ls_run_monitor *monitor)
 {
     ls_sinks_free(&monitor->sinks);
     ls_step_statistics_free(monitor->statistics);
-    ls_profile_free(monitor->profile);
-    ls_free(monitor->profile_folder);
     monitor->statistics = NULL;
-    monitor->profile = NULL;
-    monitor->profile_folder = NULL;
 }
 
-ls_monitored_step ls_run_monitor_step_begin(ls_run_monitor *monitor, int64_t number)
+ls_step_times ls_monitored_times(const ls_monitored_step *step, const ls_step_result *result)
 {
-    ls_profile_step_begin(monitor->profile, number);
-    return (ls_monitored_step){number, ls_seconds()};
-}
-
-void ls_run_monitor_batch(ls_run_monitor *monitor, const ls_monitored_step *step)
-{
-    if (monitor->profile) ls_profile_waited(monitor->profile, step->begin, ls_seconds());
+    ls_step_times times = result->times;
+    times.data += result->begin - step->begin;
+    return times;
 }
 
 static void fill_report(ls_run_monitor *monitor, const ls_step_sample *sample,
@@ -129,28 +91,19 @@ ls_status ls_run_monitor_step_end(ls_run_monitor *monitor, const ls_monitored_st
                                   ls_error *error)
 {
     ls_step_sample sample = {.seconds = result->end - step->begin,
-                             .times = result->times,
+                             .times = ls_monitored_times(step, result),
                              .samples = batch->samples,
                              .tokens = batch->offsets[batch->samples],
                              .elements = elements - monitor->elements,
                              .flops = result->flops};
-    sample.times.data += result->begin - step->begin;
     monitor->elements = elements;
     monitor->samples += sample.samples;
     monitor->tokens += sample.tokens;
     monitor->skipped += !updated;
     ls_step_statistics_add(monitor->statistics, &sample);
-    ls_profile_step_end(monitor->profile, result, &sample.times, step->begin, sample.tokens);
     ls_usage_meter_update(&monitor->usage);
     fill_report(monitor, &sample, report);
     return ls_sinks_step(&monitor->sinks, report, error);
-}
-
-ls_status ls_run_monitor_profile(ls_run_monitor *monitor, bool *written, ls_error *error)
-{
-    *written = ls_profile_is_due(monitor->profile);
-    if (!*written) return LS_OK;
-    return ls_profile_write(monitor->profile, monitor->profile_notes, error);
 }
 
 ls_status ls_run_monitor_evaluation(ls_run_monitor *monitor, const ls_evaluation_report *report,

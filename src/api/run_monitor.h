@@ -1,14 +1,14 @@
-/* What a training run tells of itself: sinks, statistics of its steps, a profile, and what run.json
- * says of them. */
+/* What a training run tells of itself: sinks, statistics of its steps, and what run.json says of
+ * them. */
 #ifndef LS_API_RUN_MONITOR_H
 #define LS_API_RUN_MONITOR_H
 
 #include "base/usage.h"
 #include "data/batch.h"
+#include "engine/machine_peak.h"
 #include "engine/memory.h"
 #include "engine/ranks.h"
 #include "lockstep.h"
-#include "monitor/profile.h"
 #include "monitor/sink.h"
 #include "monitor/step_statistics.h"
 
@@ -17,9 +17,6 @@ enum { LS_MONITORED_EVALUATIONS = 2 };
 typedef struct ls_run_monitor {
     ls_sinks sinks;
     ls_step_statistics *statistics;
-    ls_profile *profile; /* NULL: none */
-    char *profile_folder;
-    char profile_notes[400];
     ls_usage_meter usage;
     ls_machine_peak peak; /* zero: not measured */
     int64_t host_peak;    /* bytes, before the peak was measured */
@@ -30,14 +27,17 @@ typedef struct ls_run_monitor {
 } ls_run_monitor;
 
 typedef struct ls_run_monitor_options {
-    const ls_options *options;        /* borrowed during the call */
     const ls_run_programs *programs;  /* borrowed, as the ranks */
     int ranks, threads;               /* threads: of a rank */
     int64_t total_steps, step_tokens; /* step_tokens: of a usual step, over all ranks */
 } ls_run_monitor_options;
 
-/* Memory for all that is recorded, and the machine's peak where somebody wants it. Writes nothing.
- */
+/* On every process: the peak of its threads, all processes at the same time, where the run wants
+ * it. */
+ls_status ls_run_monitor_measure_peak(ls_run_monitor *monitor,
+                                      const ls_run_monitor_options *options,
+                                      ls_error *error) LS_MUST_CHECK;
+/* Of the first process: memory for all that is recorded. Writes nothing. */
 ls_status ls_run_monitor_open(ls_run_monitor *monitor, const ls_run_monitor_options *options,
                               ls_error *error) LS_MUST_CHECK;
 /* Open the files: those outside the output folder, and metrics.jsonl once that is the run's. */
@@ -52,17 +52,15 @@ typedef struct ls_monitored_step {
     int64_t number;
     double begin;
 } ls_monitored_step;
-ls_monitored_step ls_run_monitor_step_begin(ls_run_monitor *monitor, int64_t number);
-void ls_run_monitor_batch(ls_run_monitor *monitor, const ls_monitored_step *step);
+/* Where the time went from `begin` on: data is what the result counts and the wait for the batch.
+ */
+ls_step_times ls_monitored_times(const ls_monitored_step *step, const ls_step_result *result);
 /* Fills in what `report` says of the step's size, time and memory, and writes it to all sinks;
  * `updated`: not skipped. */
 ls_status ls_run_monitor_step_end(ls_run_monitor *monitor, const ls_monitored_step *step,
                                   const ls_batch *batch, const ls_step_result *result,
                                   int64_t elements, bool updated, ls_step_report *report,
                                   ls_error *error) LS_MUST_CHECK;
-/* Writes the profile when its last step is done; then `profile_notes` is what to tell the user. */
-ls_status ls_run_monitor_profile(ls_run_monitor *monitor, bool *written,
-                                 ls_error *error) LS_MUST_CHECK;
 ls_status ls_run_monitor_evaluation(ls_run_monitor *monitor, const ls_evaluation_report *report,
                                     ls_error *error) LS_MUST_CHECK;
 /* Close the sinks, reporting what the file system kept back until then. */

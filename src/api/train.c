@@ -56,38 +56,26 @@ static ls_status report_step(ls_training_run *run, const ls_monitored_step *step
     return LS_OK;
 }
 
-static ls_status write_profile_if_due(ls_training_run *run, ls_error *error)
-{
-    bool written;
-    LS_TRY(ls_run_monitor_profile(&run->monitor, &written, error));
-    if (!written) return LS_OK;
-    if (*run->monitor.profile_notes)
-        ls_session_message(&run->session, "%s", run->monitor.profile_notes);
-    ls_session_message(&run->session, "profile: %s/summary.txt, and trace.json for Perfetto",
-                       run->monitor.profile_folder);
-    return LS_OK;
-}
-
 static ls_status run_step(ls_training_run *run, ls_error *error)
 {
     const ls_batch *batch;
     ls_step_result result;
     bool more;
     ls_monitored_step step = {run->report.steps + 1, ls_seconds()};
-    if (ls_session_is_first(&run->session))
-        step = ls_run_monitor_step_begin(&run->monitor, step.number);
+    ls_run_profile_step_begin(&run->profile, &step);
     LS_TRY(ls_reader_next(run->reader, &batch, &more, error));
     if (!more) return ls_fail(error, LS_INTERNAL, "the reader ended before the run");
-    if (ls_session_is_first(&run->session)) ls_run_monitor_batch(&run->monitor, &step);
+    ls_run_profile_batch(&run->profile, &step);
     if (run->used.audit_every > 0 && step.number % run->used.audit_every == 0)
         LS_TRY(ls_ranks_step_audited(run->ranks, step.number, batch, &result, error));
     else
         LS_TRY(ls_ranks_step(run->ranks, step.number, batch, &result, error));
+    ls_run_profile_step_end(&run->profile, &step, batch, &result);
     LS_TRY(report_step(run, &step, batch, &result, error));
     if (!result.finite) LS_TRY(skip_or_stop(run, step.number, &result, error));
     run->report.steps++;
     run->report.stopped = result.stop && run->report.steps < run->total_steps;
-    return ls_session_is_first(&run->session) ? write_profile_if_due(run, error) : LS_OK;
+    return ls_run_profile_write_if_due(&run->profile, &run->session, error);
 }
 
 static ls_status evaluate_if_due(ls_training_run *run, ls_error *error)

@@ -156,26 +156,33 @@ static ls_status make_ranks(ls_training_run *run, ls_error *error)
     return ls_session_label_names(&run->session, &run->label_names, error);
 }
 
-static ls_status open_monitor(ls_training_run *run, ls_error *error)
+static void go_on_counting(ls_training_run *run)
 {
-    int64_t tokens = (int64_t)ls_dataset_tokens(run->train) / (int64_t)ls_dataset_count(run->train);
-    if (!ls_session_is_first(&run->session)) return LS_OK;
-    ls_run_monitor_options options = {.options = run->session.options,
-                                      .programs = &run->programs,
-                                      .ranks = run->session.device_count,
-                                      .threads = ls_cpu_device_threads(run->session.device),
-                                      .total_steps = run->total_steps,
-                                      .step_tokens = tokens * run->used.batch_size};
-    if (options.options->profile || options.options->measure_peak)
-        ls_session_stage(&run->session, "measuring this machine's peak");
-    LS_TRY(ls_run_monitor_open(&run->monitor, &options, error));
     run->monitor.samples = run->checkpoints.position.samples;
     run->monitor.tokens = run->checkpoints.position.tokens;
     run->monitor.skipped = run->checkpoints.position.skipped_steps;
     run->monitor.keep = run->checkpoints.folder != NULL;
-    ls_ranks_trace(run->ranks, ls_profile_trace(run->monitor.profile));
-    if (*run->monitor.profile_notes)
-        ls_session_message(&run->session, "%s", run->monitor.profile_notes);
+}
+
+static ls_status open_monitor(ls_training_run *run, ls_error *error)
+{
+    const ls_options *options = run->session.options;
+    bool first = ls_session_is_first(&run->session), profile = ls_run_profile_is_wanted(options);
+    int64_t tokens = (int64_t)ls_dataset_tokens(run->train) / (int64_t)ls_dataset_count(run->train);
+    ls_run_monitor_options monitored = {.programs = &run->programs,
+                                        .ranks = run->session.device_count,
+                                        .threads = ls_cpu_device_threads(run->session.device),
+                                        .total_steps = run->total_steps,
+                                        .step_tokens = tokens * run->used.batch_size};
+    if (first) LS_TRY(ls_run_monitor_open(&run->monitor, &monitored, error));
+    if (profile || (first && options->measure_peak)) {
+        ls_session_stage(&run->session, "measuring this machine's peak");
+        LS_TRY(ls_run_monitor_measure_peak(&run->monitor, &monitored, error));
+    }
+    go_on_counting(run);
+    LS_TRY(ls_run_profile_open(&run->profile, &run->session, &run->programs, &run->monitor.peak,
+                               run->total_steps, error));
+    ls_ranks_trace(run->ranks, ls_profile_trace(run->profile.profile));
     return LS_OK;
 }
 
@@ -210,7 +217,7 @@ static ls_status start_reading(ls_training_run *run, ls_error *error)
         .sampler = run->sampler,
         .epoch = run->report.steps / run->steps_per_epoch,
         .batch = run->report.steps % run->steps_per_epoch,
-        .track = ls_trace_track(ls_profile_trace(run->monitor.profile), 0, LS_TRACE_DATA)};
+        .track = ls_trace_track(ls_profile_trace(run->profile.profile), 0, LS_TRACE_DATA)};
     return ls_reader_new(&run->reader, &reading, error);
 }
 
@@ -332,7 +339,8 @@ void ls_training_run_close(ls_training_run *run)
     ls_reader_free(run->reader);
     ls_sampler_free(run->sampler);
     ls_ranks_free(run->ranks);
-    ls_run_monitor_close(&run->monitor); /* after the threads that record */
+    ls_run_profile_close(&run->profile); /* after the threads that record */
+    ls_run_monitor_close(&run->monitor);
     ls_run_programs_deinit(&run->programs);
     ls_auto_choice_deinit(&run->choice);
     ls_free(run->confusion);

@@ -5,6 +5,7 @@
 #include "api/auto_strategy.h"
 #include "api/checkpoints.h"
 #include "api/run_monitor.h"
+#include "api/run_profile.h"
 #include "api/session.h"
 #include "base/folder_lock.h"
 #include "data/reader.h"
@@ -30,8 +31,9 @@ typedef struct ls_training_run {
     ls_ranks *ranks;
     int64_t *confusion;
     ls_sampler *sampler;
-    ls_reader *reader;       /* of the batches of all steps */
-    ls_run_monitor monitor;  /* of the first process */
+    ls_reader *reader;      /* of the batches of all steps */
+    ls_run_monitor monitor; /* of the first process; its peak on all */
+    ls_run_profile profile;
     ls_rank_log **rank_logs; /* [devices], with --log-ranks all */
     int64_t steps_per_epoch, total_steps;
     double seconds_before; /* of the steps before those of this process */

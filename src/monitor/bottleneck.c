@@ -52,12 +52,13 @@ static void describe(const ls_profile_summary *summary, int percent, char what[3
     *what = '\0';
 }
 
-static const char *advise_compute(const ls_profile_options *options, char option[300])
+static const char *advise_compute(const ls_profile *profile, char option[300])
 {
-    if (options->ranks * options->threads < options->cores) {
+    int used = profile->ranks * profile->options.threads, cores = profile->options.cores;
+    if (used < cores) {
         snprintf(option, 300, "%s %d: %d of %d cores are used",
-                 options->ranks > 1 ? "--devices or --threads, up to" : "--threads", options->cores,
-                 options->ranks * options->threads, options->cores);
+                 profile->ranks > 1 ? "--devices or --threads, up to" : "--threads", cores, used,
+                 cores);
         return option;
     }
     return "a lower --max-length, if few texts are long, or more cores: all of this machine's are "
@@ -67,10 +68,9 @@ static const char *advise_compute(const ls_profile_options *options, char option
 static const char *advise(const ls_profile_summary *summary, const ls_profile *profile,
                           char option[300])
 {
-    const ls_profile_options *options = &profile->options;
     switch (summary->bottleneck) {
     case LS_BOTTLENECK_COMPUTE:
-        return advise_compute(options, option);
+        return advise_compute(profile, option);
     case LS_BOTTLENECK_MEMORY_BANDWIDTH:
         return "a larger --batch-size (weights and moments are read once for more samples), or "
                "--samples-per-pass all";

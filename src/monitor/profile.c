@@ -20,7 +20,7 @@ static int64_t find_capacity(const ls_profile *profile)
     const ls_assembly *assembly = profile->options.assembly;
     int64_t passes = 1 + assembly->step_token_capacity / assembly->token_capacity;
     int64_t step = least(passes, MOST_PASSES) * assembly->program->op_count + 16;
-    int64_t part = MOST_SPANS / profile->options.ranks;
+    int64_t part = MOST_SPANS / profile->ranks;
     int64_t wanted = least(step, MOST_SPANS) * profile->step_capacity;
     return least(wanted, part > step ? part : least(step, MOST_SPANS));
 }
@@ -32,14 +32,19 @@ ls_status ls_profile_new(ls_profile **out, const ls_profile_options *options, ls
     LS_TRY(LS_NEW(profile, 1, "profile", error));
     profile->options = *options;
     if (options->limit_bytes == 0) profile->options.limit_bytes = LS_TRACE_FILE_BYTES;
+    profile->process_count = options->processes ? ls_processes_here(options->processes)->count : 1;
+    profile->ranks = profile->process_count * options->devices;
     profile->step_capacity = least(options->last_step - options->first_step + 1, MOST_STEPS);
     LS_TRY_GOTO(status, LS_NEW(profile->steps, profile->step_capacity, "profile", error), fail);
     LS_TRY_GOTO(status,
-                LS_NEW(profile->tracks, options->ranks * LS_TRACE_THREAD_COUNT, "profile", error),
+                LS_NEW(profile->tracks, profile->ranks * LS_TRACE_THREAD_COUNT, "profile", error),
                 fail);
+    LS_TRY_GOTO(status, LS_NEW(profile->processes, profile->process_count, "profile", error), fail);
     LS_TRY_GOTO(status,
-                ls_trace_new(&profile->trace, options->ranks, find_capacity(profile), error), fail);
-    for (int i = 0; i < options->ranks * LS_TRACE_THREAD_COUNT; i++)
+                ls_trace_new(&profile->trace, options->devices, find_capacity(profile), error),
+                fail);
+    profile->processes[0].steps = profile->steps;
+    for (int i = 0; i < options->devices * LS_TRACE_THREAD_COUNT; i++)
         profile->tracks[i].track = ls_trace_track(profile->trace, i / LS_TRACE_THREAD_COUNT,
                                                   (ls_trace_thread)(i % LS_TRACE_THREAD_COUNT));
     *out = profile;
@@ -54,7 +59,10 @@ void ls_profile_free(ls_profile *profile)
     if (!profile) return;
     ls_trace_free(profile->trace);
     ls_free(profile->steps);
+    ls_free(profile->processes);
     ls_free(profile->tracks);
+    ls_free(profile->gathered);
+    ls_free(profile->messages);
     ls_free(profile);
 }
 
@@ -102,6 +110,13 @@ bool ls_profile_is_due(ls_profile *profile)
     profile->done = true;
     ls_trace_close(profile->trace);
     return profile->step_count > 0;
+}
+
+const char *ls_profile_host(const ls_profile *profile, int rank)
+{
+    const ls_processes *processes = profile->options.processes;
+    if (!processes || ls_processes_here(processes)->hosts == 1) return NULL;
+    return ls_processes_host_name(processes, ls_profile_process(profile, rank));
 }
 
 const ls_op *ls_span_op(const ls_profile *profile, const ls_span *span)

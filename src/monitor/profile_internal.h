@@ -18,16 +18,27 @@ typedef struct ls_profiled_track {
     int32_t written, written_before; /* written_before: without the step that is being written */
 } ls_profiled_track;
 
+/* Each process ends a step by its own clock. */
+typedef struct ls_profiled_process {
+    const ls_profiled_step *steps; /* [step_count] */
+} ls_profiled_process;
+
 struct ls_profile {
     ls_profile_options options;
-    ls_trace *trace;
-    ls_profiled_step *steps; /* [step_capacity] */
+    int ranks, process_count; /* ranks: of all processes */
+    ls_trace *trace;          /* of this process's ranks */
+    ls_profiled_step *steps;  /* [step_capacity] this process's */
     int64_t step_count, step_capacity;
-    int64_t step;   /* that goes on */
-    bool recording; /* it is recorded */
-    bool done;      /* ls_profile_is_due has said so */
+    int64_t step;                   /* that goes on */
+    bool recording;                 /* it is recorded */
+    bool done;                      /* ls_profile_is_due has said so */
+    ls_profiled_process *processes; /* [process_count] */
+    ls_profiled_track *tracks;      /* [ranks][LS_TRACE_THREAD_COUNT] */
+    /* On the first of several processes, after gathering: */
+    ls_track *gathered;   /* [ranks][LS_TRACE_THREAD_COUNT] */
+    char *messages;       /* what steps and spans of all processes lie in */
+    double clocks_within; /* seconds that clocks of hosts may still differ by */
     /* Filled in by ls_trace_file_text: */
-    ls_profiled_track *tracks; /* [ranks][LS_TRACE_THREAD_COUNT] */
     int64_t written_steps;
     int64_t left_out; /* spans of the first step, when it alone is too large */
     double origin;    /* ls_seconds at 0 in the file */
@@ -35,6 +46,20 @@ struct ls_profile {
 
 /* trace.json, and which spans are in it. */
 ls_status ls_trace_file_text(ls_profile *profile, ls_text *text, ls_error *error) LS_MUST_CHECK;
+
+static inline int ls_profile_process(const ls_profile *profile, int rank)
+{
+    return rank / profile->options.devices;
+}
+/* A step as the rank's process went through it. */
+static inline const ls_profiled_step *ls_profile_step(const ls_profile *profile, int rank,
+                                                      int64_t index)
+{
+    return &profile->processes[ls_profile_process(profile, rank)].steps[index];
+}
+
+/* Of the rank's host, where there are several; NULL on the only one. */
+const char *ls_profile_host(const ls_profile *profile, int rank);
 
 /* A time of the file, in nanoseconds; what is summed up is sums of these. */
 static inline int64_t ls_profile_nanoseconds(const ls_profile *profile, double seconds)

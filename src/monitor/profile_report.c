@@ -8,12 +8,12 @@
 /* A rank's time a step, in milliseconds, of what all ranks took in all steps. */
 static double milliseconds(const ls_profile *profile, int64_t nanoseconds)
 {
-    return 1e-6 * (double)nanoseconds / (double)profile->written_steps / profile->options.ranks;
+    return 1e-6 * (double)nanoseconds / (double)profile->written_steps / profile->ranks;
 }
 
 static double whole_seconds(const ls_profile_summary *summary, const ls_profile *profile)
 {
-    return 1e-9 * (double)summary->nanoseconds * profile->options.ranks;
+    return 1e-9 * (double)summary->nanoseconds * profile->ranks;
 }
 
 /* Where nothing took any time there is no rate. */
@@ -25,7 +25,7 @@ static double rate(double amount, int64_t nanoseconds)
 /* Of one rank's part of the machine's best, which is that of all its cores. */
 static double share_of_peak(const ls_profile *profile, double reached, double peak)
 {
-    return reached / (peak / profile->options.ranks);
+    return reached / (peak / profile->ranks);
 }
 
 /* --- to read -----------------------------------------------------------------------------------
@@ -85,17 +85,24 @@ static ls_status text_waits(ls_text *text, const ls_profile_summary *summary, ls
 static ls_status text_ranks(ls_text *text, const ls_profile_summary *summary,
                             const ls_profile *profile, ls_error *error)
 {
-    int ranks = profile->options.ranks;
+    int ranks = profile->ranks;
     double steps = (double)profile->written_steps;
     if (ranks == 1) return LS_OK;
     LS_TRY(ls_text_print(text, error, "\n%-36s %18s %18s\n", "rank", "computing ms/step",
                          "waiting ms/step"));
-    for (int rank = 0; rank < ranks; rank++)
-        LS_TRY(ls_text_print(text, error, "%-36d %18.3f %18.3f%s\n", rank,
+    for (int rank = 0; rank < ranks; rank++) {
+        const char *host = ls_profile_host(profile, rank);
+        char name[40];
+        snprintf(name, sizeof name, "%d%s%.20s", rank, host ? " on " : "", host ? host : "");
+        LS_TRY(ls_text_print(text, error, "%-36s %18.3f %18.3f%s\n", name,
                              1e-6 * (double)summary->ranks[rank].compute / steps,
                              1e-6 * (double)summary->ranks[rank].wait / steps,
                              rank == summary->straggler ? "  the others wait for it" : ""));
-    return LS_OK;
+    }
+    if (!ls_profile_host(profile, 0)) return LS_OK;
+    return ls_text_print(text, error,
+                         "\nTimes of different hosts compare within %.0f microseconds.\n",
+                         1e6 * profile->clocks_within);
 }
 
 ls_status ls_profile_summary_text(const ls_profile_summary *summary, const ls_profile *profile,
@@ -112,8 +119,8 @@ ls_status ls_profile_summary_text(const ls_profile_summary *summary, const ls_pr
         "%.1f GFLOP/s.\nThis machine's best: a product at %.1f GFLOP/s, a copy at %.1f GB/s.\n\n"
         "bottleneck: %s\ntry:        %s\n",
         (long long)profile->steps[0].step,
-        (long long)profile->steps[profile->written_steps - 1].step, options->ranks,
-        options->ranks == 1 ? "" : "s", options->threads, options->threads == 1 ? "" : "s",
+        (long long)profile->steps[profile->written_steps - 1].step, profile->ranks,
+        profile->ranks == 1 ? "" : "s", options->threads, options->threads == 1 ? "" : "s",
         1e3 * seconds / (double)profile->written_steps, (double)summary->tokens / seconds,
         1e-9 * summary->flops / seconds, 1e-9 * summary->peak.flops_per_second,
         1e-9 * summary->peak.bytes_per_second, what, option));
@@ -209,12 +216,14 @@ static ls_status json_ranks(ls_text *text, const ls_profile_summary *summary,
                             const ls_profile *profile, ls_error *error)
 {
     int64_t fastest = summary->ranks[0].compute;
-    for (int rank = 1; rank < profile->options.ranks; rank++)
+    for (int rank = 1; rank < profile->ranks; rank++)
         if (summary->ranks[rank].compute < fastest) fastest = summary->ranks[rank].compute;
     LS_TRY(ls_text_print(text, error, ",\n  \"ranks\": ["));
-    for (int rank = 0; rank < profile->options.ranks; rank++) {
+    for (int rank = 0; rank < profile->ranks; rank++) {
         const ls_profile_rank *one = &summary->ranks[rank];
         LS_TRY(ls_text_print(text, error, "%s\n    {\"rank\": %d", rank ? "," : "", rank));
+        if (ls_profile_host(profile, rank))
+            LS_TRY(put_string(text, "host", ls_profile_host(profile, rank), error));
         LS_TRY(put_number(text, "compute_seconds", (double)one->compute / 1e9, error));
         LS_TRY(put_number(text, "wait_seconds", (double)one->wait / 1e9, error));
         LS_TRY(put_number(text, "score", one->compute ? (double)fastest / (double)one->compute : 1,
@@ -261,7 +270,7 @@ ls_status ls_profile_summary_json(const ls_profile_summary *summary, const ls_pr
                          "{\n  \"first_step\": %lld, \"last_step\": %lld, \"ranks_count\": %d, "
                          "\"threads_a_rank\": %d, \"tokens\": %lld, \"spans_left_out\": %lld",
                          (long long)profile->steps[0].step,
-                         (long long)profile->steps[profile->written_steps - 1].step, options->ranks,
+                         (long long)profile->steps[profile->written_steps - 1].step, profile->ranks,
                          options->threads, (long long)summary->tokens,
                          (long long)profile->left_out));
     LS_TRY(put_number(text, "seconds", seconds, error));

@@ -54,10 +54,10 @@ static void add_to(ls_profile_row *row, int64_t nanoseconds, ls_cost cost)
 /* --- waits -------------------------------------------------------------------------------------
  */
 
-static int64_t step_index(const ls_profile *profile, const ls_span *span)
+static int64_t step_index(const ls_profile *profile, int rank, const ls_span *span)
 {
     int64_t i = 0;
-    while (i + 1 < profile->written_steps && span->begin >= profile->steps[i].end)
+    while (i + 1 < profile->written_steps && span->begin >= ls_profile_step(profile, rank, i)->end)
         i++;
     return i;
 }
@@ -73,11 +73,12 @@ static void note_wait(ls_profile_summary *summary, const ls_profile *profile, in
     memmove(&summary->waits[at + 1], &summary->waits[at],
             (size_t)(summary->wait_count - at - 1) * sizeof *summary->waits);
     const ls_op *op = ls_span_op(profile, span);
-    summary->waits[at] = (ls_profile_wait){.name = span->name,
-                                           .at = op ? op->name : NULL,
-                                           .rank = rank,
-                                           .step = profile->steps[step_index(profile, span)].step,
-                                           .nanoseconds = nanoseconds};
+    summary->waits[at] =
+        (ls_profile_wait){.name = span->name,
+                          .at = op ? op->name : NULL,
+                          .rank = rank,
+                          .step = profile->steps[step_index(profile, rank, span)].step,
+                          .nanoseconds = nanoseconds};
 }
 
 /* --- bottlenecks -------------------------------------------------------------------------------
@@ -115,7 +116,7 @@ static void add_op(ls_profile_summary *summary, const ls_profile *profile, int r
     summary->bottlenecks[bound_of(profile, cost)] += (double)nanoseconds;
     if (op->segment != LS_SEGMENT_PASS) return;
     summary->ranks[rank].compute += nanoseconds;
-    summary->computing[step_index(profile, span) * profile->options.ranks + rank] += nanoseconds;
+    summary->computing[step_index(profile, rank, span) * profile->ranks + rank] += nanoseconds;
 }
 
 static void add_span(ls_profile_summary *summary, const ls_profile *profile, int rank,
@@ -143,17 +144,21 @@ static void add_times(ls_step_times *sum, const ls_step_times *times)
     sum->optimizer += times->optimizer;
 }
 
+/* On average over the processes, whose steps take the same time but for a moment. */
 static void find_shares(ls_profile_summary *summary, const ls_profile *profile)
 {
     ls_step_times sum = {0};
+    double whole = 0;
     for (int64_t i = 0; i < profile->written_steps; i++) {
-        const ls_profiled_step *step = &profile->steps[i];
-        add_times(&sum, &step->times);
-        summary->nanoseconds += ls_profile_nanoseconds(profile, step->end) -
-                                ls_profile_nanoseconds(profile, step->begin);
-        summary->tokens += step->tokens;
+        for (int process = 0; process < profile->process_count; process++) {
+            const ls_profiled_step *step = &profile->processes[process].steps[i];
+            add_times(&sum, &step->times);
+            whole += step->end - step->begin;
+        }
+        summary->nanoseconds += ls_profile_nanoseconds(profile, profile->steps[i].end) -
+                                ls_profile_nanoseconds(profile, profile->steps[i].begin);
+        summary->tokens += profile->steps[i].tokens;
     }
-    double whole = (double)summary->nanoseconds * 1e-9;
     summary->share = (ls_step_times){sum.data / whole, sum.forward / whole, sum.backward / whole,
                                      sum.exchange / whole, sum.optimizer / whole};
 }
@@ -175,7 +180,7 @@ static int find_straggler(const ls_profile_summary *summary, int ranks)
  * for it, whichever it is. */
 static double find_imbalance(const ls_profile_summary *summary, const ls_profile *profile)
 {
-    int ranks = profile->options.ranks;
+    int ranks = profile->ranks;
     double imbalance = 0;
     for (int64_t step = 0; step < profile->written_steps; step++) {
         const int64_t *computing = &summary->computing[step * ranks];
@@ -192,7 +197,7 @@ static double find_imbalance(const ls_profile_summary *summary, const ls_profile
 /* Waiting that imbalance does not explain is communication. */
 static void find_bottleneck(ls_profile_summary *summary, const ls_profile *profile)
 {
-    int ranks = profile->options.ranks;
+    int ranks = profile->ranks;
     double *shares = summary->bottlenecks, whole = (double)summary->nanoseconds;
     double imbalance = find_imbalance(summary, profile), exchange = summary->share.exchange;
     summary->straggler = find_straggler(summary, ranks);
@@ -226,7 +231,7 @@ static int by_time(const void *left, const void *right)
 ls_status ls_profile_summary_make(ls_profile_summary *summary, const ls_profile *profile,
                                   ls_error *error)
 {
-    int ranks = profile->options.ranks;
+    int ranks = profile->ranks;
     *summary = (ls_profile_summary){0};
     LS_TRY(LS_NEW(summary->ranks, ranks, "profile", error));
     LS_TRY(LS_NEW(summary->computing, profile->written_steps * ranks, "profile", error));

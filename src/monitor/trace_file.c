@@ -1,6 +1,7 @@
 /* trace.json: Google's Trace Event Format, "JSON object" form (Duca and Sinclair, "Trace Event
  * Format"): complete events "X", counters "C", names "M"; times in microseconds. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -200,11 +201,12 @@ static ls_status put_track(const writer *w, int index, double end, ls_error *err
 /* --- steps -------------------------------------------------------------------------------------
  */
 
-static ls_status put_step_names(const writer *w, const ls_profiled_step *step, ls_error *error)
+static ls_status put_step_names(const writer *w, int64_t index, ls_error *error)
 {
-    int64_t begin = ls_profile_nanoseconds(w->profile, step->begin);
-    int64_t end = ls_profile_nanoseconds(w->profile, step->end);
-    for (int rank = 0; rank < w->profile->options.ranks; rank++) {
+    for (int rank = 0; rank < w->profile->ranks; rank++) {
+        const ls_profiled_step *step = ls_profile_step(w->profile, rank, index);
+        int64_t begin = ls_profile_nanoseconds(w->profile, step->begin);
+        int64_t end = ls_profile_nanoseconds(w->profile, step->end);
         LS_TRY(ls_text_print(w->text, error,
                              ",\n{\"ph\":\"X\",\"name\":\"step %lld\",\"cat\":\"step\",\"pid\":%d,"
                              "\"tid\":%d",
@@ -217,11 +219,12 @@ static ls_status put_step_names(const writer *w, const ls_profiled_step *step, l
     return LS_OK;
 }
 
-/* What the process took of the machine during the step. */
-static ls_status put_usage(const writer *w, int64_t index, ls_error *error)
+/* What a rank's process took of the machine during the step. */
+static ls_status put_usage(const writer *w, int rank, int64_t index, ls_error *error)
 {
-    const ls_profiled_step *step = &w->profile->steps[index];
-    LS_TRY(ls_text_print(w->text, error, ",\n{\"ph\":\"C\",\"name\":\"host memory\",\"pid\":0"));
+    const ls_profiled_step *step = ls_profile_step(w->profile, rank, index);
+    LS_TRY(ls_text_print(w->text, error, ",\n{\"ph\":\"C\",\"name\":\"host memory\",\"pid\":%d",
+                         rank));
     LS_TRY(put_microseconds(w->text, ",\"ts\":", ls_profile_nanoseconds(w->profile, step->end),
                             error));
     LS_TRY(ls_text_print(w->text, error, ",\"args\":{\"resident\":%lld}}",
@@ -231,7 +234,8 @@ static ls_status put_usage(const writer *w, int64_t index, ls_error *error)
     double passed = step->end - former->end;
     double cores = (step->usage.cpu_seconds - former->usage.cpu_seconds) / passed;
     char digits[LS_NUMBER_BYTES];
-    LS_TRY(ls_text_print(w->text, error, ",\n{\"ph\":\"C\",\"name\":\"cores busy\",\"pid\":0"));
+    LS_TRY(
+        ls_text_print(w->text, error, ",\n{\"ph\":\"C\",\"name\":\"cores busy\",\"pid\":%d", rank));
     LS_TRY(put_microseconds(w->text, ",\"ts\":", ls_profile_nanoseconds(w->profile, former->end),
                             error));
     return ls_text_print(w->text, error, ",\"args\":{\"cores\":%s}}",
@@ -242,15 +246,18 @@ static ls_status put_usage(const writer *w, int64_t index, ls_error *error)
 static ls_status put_step(writer *w, int64_t index, bool *fits, ls_error *error)
 {
     ls_profile *profile = w->profile;
-    int tracks = profile->options.ranks * LS_TRACE_THREAD_COUNT;
+    int tracks = profile->ranks * LS_TRACE_THREAD_COUNT;
     size_t length = w->text->length;
     w->first_step = index == 0;
     for (int i = 0; i < tracks; i++)
         profile->tracks[i].written_before = profile->tracks[i].written;
-    LS_TRY(put_step_names(w, &profile->steps[index], error));
-    LS_TRY(put_usage(w, index, error));
-    for (int i = 0; i < tracks; i++)
-        LS_TRY(put_track(w, i, profile->steps[index].end, error));
+    LS_TRY(put_step_names(w, index, error));
+    for (int rank = 0; rank < profile->ranks; rank += profile->options.devices)
+        LS_TRY(put_usage(w, rank, index, error));
+    for (int i = 0; i < tracks; i++) {
+        const ls_profiled_step *step = ls_profile_step(profile, i / LS_TRACE_THREAD_COUNT, index);
+        LS_TRY(put_track(w, i, step->end, error));
+    }
     *fits = !is_full(w) || index == 0;
     if (*fits) {
         profile->written_steps++;
@@ -272,15 +279,17 @@ static ls_status put_names(const writer *w, ls_error *error)
     static const char *const threads[LS_TRACE_THREAD_COUNT] = {
         "compute", "communication", "copies", "data reading", "gathers between hosts"};
     const ls_profile_options *options = &w->profile->options;
-    for (int rank = 0; rank < options->ranks; rank++) {
-        LS_TRY(ls_text_print(w->text, error,
-                             "%s\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{"
-                             "\"name\":\"rank %d (cpu, %d thread%s)\"}},\n{\"ph\":\"M\",\"name\":"
-                             "\"process_sort_index\",\"pid\":%d,\"args\":{\"sort_index\":%d}}",
-                             rank ? "," : "", rank, rank, options->threads,
-                             options->threads == 1 ? "" : "s", rank, rank));
+    for (int rank = 0; rank < w->profile->ranks; rank++) {
+        const char *host = ls_profile_host(w->profile, rank);
+        LS_TRY(
+            ls_text_print(w->text, error,
+                          "%s\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{"
+                          "\"name\":\"rank %d%s%s (cpu, %d thread%s)\"}},\n{\"ph\":\"M\",\"name\":"
+                          "\"process_sort_index\",\"pid\":%d,\"args\":{\"sort_index\":%d}}",
+                          rank ? "," : "", rank, rank, host ? " on " : "", host ? host : "",
+                          options->threads, options->threads == 1 ? "" : "s", rank, rank));
         for (int thread = 0; thread < LS_TRACE_THREAD_COUNT; thread++) {
-            if (thread == LS_TRACE_DATA && rank > 0) continue;
+            if (thread == LS_TRACE_DATA && rank % options->devices > 0) continue;
             if (thread == LS_TRACE_GATHERS && !has_spans(w->profile, rank, thread)) continue;
             LS_TRY(ls_text_print(w->text, error,
                                  ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%d,"
@@ -301,22 +310,32 @@ static ls_status put_all(writer *w, ls_error *error)
         LS_TRY(put_step(w, i, &fits, error));
     return ls_text_print(w->text, error,
                          "\n],\"otherData\":{\"first_step\":\"%lld\",\"last_step\":\"%lld\","
-                         "\"spans_left_out\":\"%lld\"}}\n",
+                         "\"spans_left_out\":\"%lld\",\"clocks_within_microseconds\":\"%.1f\"}}\n",
                          (long long)profile->steps[0].step,
                          (long long)profile->steps[profile->written_steps - 1].step,
-                         (long long)profile->left_out);
+                         (long long)profile->left_out, 1e6 * profile->clocks_within);
+}
+
+/* Reading starts before the steps do. */
+static double find_origin(const ls_profile *profile)
+{
+    double origin = profile->steps[0].begin;
+    for (int rank = 0; rank < profile->ranks; rank++) {
+        int index = rank * LS_TRACE_THREAD_COUNT + LS_TRACE_DATA;
+        const ls_track *data = profile->tracks[index].track;
+        origin = fmin(origin, ls_profile_step(profile, rank, 0)->begin);
+        if (data->count) origin = fmin(origin, data->spans[0].begin);
+    }
+    return origin;
 }
 
 ls_status ls_trace_file_text(ls_profile *profile, ls_text *text, ls_error *error)
 {
     writer w = {.profile = profile, .program = profile->options.assembly->program, .text = text};
-    const ls_track *data = profile->tracks[LS_TRACE_DATA].track;
-    for (int i = 0; i < profile->options.ranks * LS_TRACE_THREAD_COUNT; i++)
+    for (int i = 0; i < profile->ranks * LS_TRACE_THREAD_COUNT; i++)
         profile->tracks[i].written = 0;
     profile->written_steps = profile->left_out = 0;
-    profile->origin = profile->steps[0].begin;
-    if (data->count && data->spans[0].begin < profile->origin)
-        profile->origin = data->spans[0].begin;
+    profile->origin = find_origin(profile);
     ls_status status = LS_NEW(w.live, w.program->op_count + 1, "trace", error);
     if (status == LS_OK) status = find_live(&w, error);
     if (status == LS_OK) status = put_all(&w, error);

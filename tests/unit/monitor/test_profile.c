@@ -383,7 +383,7 @@ static ls_profile_options options_of(const tiny_engine *engine, int64_t limit)
                                 .assembly = &engine->assembly,
                                 .first_step = 1,
                                 .last_step = 8,
-                                .ranks = 1,
+                                .devices = 1,
                                 .threads = 2,
                                 .cores = 2,
                                 .peak = {1e6, 1e6},
