@@ -6,9 +6,8 @@
 
 #include "base/alloc.h"
 
-enum { NAMES = 5, PLACES = 3, MOST_DEVICES = 4096 };
+enum { PLACES = 3, MOST_DEVICES = 4096 };
 
-static const char *const names[NAMES] = {"single", "ddp", "zero1", "zero2", "zero3"};
 static const char *const places[PLACES] = {"none", "host", "disk"};
 
 void ls_candidate_name(ls_candidate *candidate)
@@ -16,7 +15,7 @@ void ls_candidate_name(ls_candidate *candidate)
     const ls_strategy *strategy = &candidate->strategy;
     bool disk = strategy->optimizer == LS_PLACE_DISK || strategy->parameters == LS_PLACE_DISK;
     bool offload = strategy->optimizer || strategy->parameters;
-    snprintf(candidate->name, sizeof candidate->name, "%s%s%s%s", strategy->name,
+    snprintf(candidate->name, sizeof candidate->name, "%s%s%s%s", strategy->kind->name,
              offload ? "+offload" : "", offload && disk ? "=disk" : "",
              strategy->recompute == LS_RECOMPUTE_LAYER       ? "+recompute"
              : strategy->recompute == LS_RECOMPUTE_ATTENTION ? "+recompute=attention"
@@ -26,23 +25,23 @@ void ls_candidate_name(ls_candidate *candidate)
 /* A program for one device divides nothing, unless parameters that lie elsewhere are gathered. */
 static bool is_of_use(const ls_strategy *strategy, int devices)
 {
-    if (devices > 1) return strcmp(strategy->name, "single") != 0;
-    return strcmp(strategy->name, "single") == 0 || strategy->parameters != LS_PLACE_DEVICE;
+    if (devices > 1) return !strategy->kind->one_device;
+    return strategy->kind->one_device || strategy->parameters != LS_PLACE_DEVICE;
 }
 
-static bool make(ls_candidate *candidate, const ls_options *options, int devices, const char *name,
-                 const char *place, const char *recompute)
+static bool make(ls_candidate *candidate, const ls_options *options, int devices,
+                 const ls_strategy_kind *kind, const char *place, const char *recompute)
 {
     ls_options own = *options;
-    own.strategy = name;
+    own.strategy = kind->name;
     if (!options->recompute) own.recompute = recompute;
     if (!options->offload_optimizer) own.offload_optimizer = place;
     if (!options->offload_parameters)
-        own.offload_parameters = strcmp(name, "zero3") == 0 ? place : "none";
+        own.offload_parameters = kind->shard.parameters ? place : "none";
     bool disk =
         strcmp(own.offload_optimizer, "disk") == 0 || strcmp(own.offload_parameters, "disk") == 0;
     if (!disk) own.offload_path = NULL;
-    if (strcmp(name, "zero3") != 0) {
+    if (!kind->shard.parameters) {
         own.prefetch_bucket_size = -1;
         own.persistence_threshold = 0;
     }
@@ -57,11 +56,11 @@ int ls_candidates_list(ls_candidate candidates[LS_MOST_CANDIDATES], const ls_opt
 {
     bool placed = options->offload_optimizer && options->offload_parameters;
     int count = 0;
-    for (int name = 0; name < NAMES; name++)
+    for (int kind = 0; kind < LS_STRATEGY_KINDS; kind++)
         for (int place = 0; place < (placed ? 1 : disk ? PLACES : PLACES - 1); place++)
             for (int again = 0; again < (options->recompute ? 1 : 2); again++) {
                 ls_candidate *next = &candidates[count];
-                if (!make(next, options, devices, names[name], places[place],
+                if (!make(next, options, devices, &ls_strategy_kinds[kind], places[place],
                           again ? "layer" : "none"))
                     continue;
                 /* A setting that is given may make two of them the same. */

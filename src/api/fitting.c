@@ -30,14 +30,13 @@ typedef struct change {
     int steps[DIMENSIONS];
 } change;
 
-static const char *const strategies[] = {"ddp", "zero1", "zero2", "zero3"};
-enum { STRATEGIES = 4 };
-
 typedef struct search {
     const ls_session *session;
     const ls_run_memory_options *asked;
     ls_planner planner;
-    int strategy; /* that was asked for, as an index; single is ddp on one device */
+    /* That was asked for, as an index of ls_strategy_kinds; for one of a single device the first
+     * that takes more. */
+    int strategy;
     int devices, leaves, trials;
     change now, found;
     ls_plan_row row; /* of `found` */
@@ -66,7 +65,7 @@ static int steps_of(const search *s, dimension d)
     case RECOMPUTE:
         return s->session->strategy.recompute == LS_RECOMPUTE_NONE;
     case STRATEGY:
-        return STRATEGIES - 1 - s->strategy;
+        return LS_STRATEGY_KINDS - 1 - s->strategy;
     case OFFLOAD:
         return 1;
     case DEVICES:
@@ -91,14 +90,13 @@ static bool describe(const search *s, const change *c, ls_candidate *candidate)
     *strategy = s->session->strategy;
     if (c->steps[RECOMPUTE]) strategy->recompute = LS_RECOMPUTE_LAYER;
     int level = s->strategy + c->steps[STRATEGY];
-    bool zero3 = level == STRATEGIES - 1;
-    if (c->steps[STRATEGY] || candidate->devices > 1)
-        snprintf(strategy->name, sizeof strategy->name, "%s", strategies[level]);
+    if (c->steps[STRATEGY] || candidate->devices > 1) strategy->kind = &ls_strategy_kinds[level];
+    bool divided = strategy->kind->shard.parameters;
     if (c->steps[OFFLOAD]) {
-        bool had = strategy->optimizer && (strategy->parameters || !zero3);
+        bool had = strategy->optimizer && (strategy->parameters || !divided);
         if (had) return false;
         if (!strategy->optimizer) strategy->optimizer = LS_PLACE_HOST;
-        if (!strategy->parameters && zero3) strategy->parameters = strategy->optimizer;
+        if (!strategy->parameters && divided) strategy->parameters = strategy->optimizer;
     }
     /* On one device nothing is divided but what lies elsewhere. */
     if (candidate->devices == 1 && c->steps[STRATEGY] && !strategy->parameters) return false;
@@ -158,8 +156,8 @@ static ls_status print_flags(const search *s, ls_text *text, ls_error *error)
         LS_TRY(ls_text_print(text, error, " --samples-per-pass %lld",
                              (long long)s->row.samples_per_pass));
     if (c->steps[RECOMPUTE]) LS_TRY(ls_text_print(text, error, " --recompute layer"));
-    if (strcmp(strategy->name, s->session->strategy.name) != 0)
-        LS_TRY(ls_text_print(text, error, " --strategy %s", strategy->name));
+    if (strategy->kind != s->session->strategy.kind)
+        LS_TRY(ls_text_print(text, error, " --strategy %s", strategy->kind->name));
     if (strategy->optimizer != s->session->strategy.optimizer)
         LS_TRY(ls_text_print(text, error, " --offload-optimizer %s", place));
     if (strategy->parameters != s->session->strategy.parameters)
@@ -215,8 +213,9 @@ ls_status ls_fitting_refuse(const ls_session *session, const ls_run_memory_optio
     ls_text text = {0};
     change asked = {0};
     ls_status status;
-    for (int i = 0; i < STRATEGIES; i++)
-        if (strcmp(strategies[i], session->strategy.name) == 0) s.strategy = i;
+    if (session->strategy.kind) s.strategy = (int)(session->strategy.kind - ls_strategy_kinds);
+    while (ls_strategy_kinds[s.strategy].one_device)
+        s.strategy++;
     ls_planner_init(&s.planner, session, memory);
     LS_TRY_GOTO(status, look_at(&s, &asked, &s.row, error), done);
     LS_TRY_GOTO(status, print_asked(&s.row, session->options->device_memory, &text, error), done);

@@ -12,9 +12,6 @@ enum { CHOICES = 3 };
 /* The one that stands for any of the others. */
 #define CHOSEN_LATER "auto"
 
-/* The strategy whose parameters are in parts that can lie elsewhere. */
-#define DIVIDES_PARAMETERS "zero3"
-
 static const char *const recompute_names[CHOICES] = {
     [LS_RECOMPUTE_NONE] = "none",
     [LS_RECOMPUTE_LAYER] = "layer",
@@ -65,7 +62,11 @@ static ls_status read_ending(endings *found, const char *strategy, const char *e
 static ls_status read_name(ls_strategy *strategy, endings *found, const char *name, ls_error *error)
 {
     size_t length = strcspn(name, "+");
-    snprintf(strategy->name, sizeof strategy->name, "%.*s", (int)length, name);
+    char base[32];
+    snprintf(base, sizeof base, "%.*s", (int)length, name);
+    strategy->kind = ls_strategy_kind_of(base);
+    if (!strategy->kind && strcmp(base, CHOSEN_LATER) != 0)
+        return ls_fail(error, LS_USAGE, "--strategy %s is not built", base);
     while (name[length] == '+') {
         const char *ending = name + length + 1;
         size_t size = strcspn(ending, "+");
@@ -112,28 +113,38 @@ static ls_status check_disk(const ls_strategy *strategy, const ls_options *optio
                    options->offload_path);
 }
 
+/* The first strategy whose parameters are in parts, which can lie elsewhere. */
+static const char *divides_parameters(void)
+{
+    int i = 0;
+    while (!ls_strategy_kinds[i].shard.parameters)
+        i++;
+    return ls_strategy_kinds[i].name;
+}
+
 /* What counts only where parameters are divided. */
 static ls_status check_gathers(const ls_strategy *strategy, const ls_options *options,
                                ls_error *error)
 {
     bool prefetch = options->prefetch_bucket_size >= 0;
     bool given = prefetch || options->persistence_threshold != 0;
-    if (!given || strcmp(strategy->name, DIVIDES_PARAMETERS) == 0) return LS_OK;
+    if (!given || strategy->kind->shard.parameters) return LS_OK;
     return ls_fail(
         error, LS_USAGE,
         "--%s %lld needs --strategy %s: with --strategy %s each device has all parameters",
         prefetch ? "prefetch-bucket-size" : "persistence-threshold",
         (long long)(prefetch ? options->prefetch_bucket_size : options->persistence_threshold),
-        DIVIDES_PARAMETERS, options->strategy);
+        divides_parameters(), options->strategy);
 }
 
 bool ls_strategy_takes(const char *strategy, const ls_options *options, const char *setting)
 {
     static const char *const of_parts[] = {"prefetch-bucket-size", "persistence-threshold",
                                            "offload-parameters"};
-    size_t length = strcspn(strategy, "+");
-    bool divides =
-        length == strlen(DIVIDES_PARAMETERS) && strncmp(strategy, DIVIDES_PARAMETERS, length) == 0;
+    ls_strategy said = {0};
+    endings found = {0};
+    bool known = read_name(&said, &found, strategy, NULL) == LS_OK && said.kind;
+    bool divides = known && said.kind->shard.parameters;
     for (size_t i = 0; i < sizeof of_parts / sizeof *of_parts; i++)
         if (strcmp(setting, of_parts[i]) == 0) return divides;
     bool moments = index_of(options->offload_optimizer, place_names) == LS_PLACE_DISK;
@@ -144,10 +155,9 @@ bool ls_strategy_takes(const char *strategy, const ls_options *options, const ch
 static ls_status check_overlap(const ls_strategy *strategy, const ls_options *options,
                                ls_error *error)
 {
-    static const char *const can[] = {"ddp", "zero1"};
-    if (options->overlap_communication) return LS_OK;
-    for (size_t i = 0; i < sizeof can / sizeof *can; i++)
-        if (strcmp(strategy->name, can[i]) == 0) return LS_OK;
+    const ls_strategy_kind *kind = strategy->kind;
+    if (options->overlap_communication || !(kind->one_device || kind->shard.gradients))
+        return LS_OK;
     return ls_fail(error, LS_USAGE,
                    "--overlap-communication false needs --strategy ddp or zero1: with --strategy "
                    "%s there is nothing that could be exchanged after the backward pass instead",
@@ -164,19 +174,20 @@ static ls_status check_blocks(const ls_options *options, ls_error *error)
 static ls_status check_offload(const ls_strategy *strategy, const ls_options *options, bool run,
                                ls_error *error)
 {
-    if (strategy->parameters && strcmp(strategy->name, DIVIDES_PARAMETERS) != 0)
+    if (strategy->parameters && !strategy->kind->shard.parameters)
         return ls_fail(error, LS_USAGE,
                        "--offload-parameters %s needs --strategy %s: with --strategy %s each "
                        "device has all parameters",
-                       options->offload_parameters, DIVIDES_PARAMETERS, options->strategy);
+                       options->offload_parameters, divides_parameters(), options->strategy);
     LS_TRY(check_gathers(strategy, options, error));
     LS_TRY(check_overlap(strategy, options, error));
     LS_TRY(check_disk(strategy, options, run, error));
     return check_blocks(options, error);
 }
 
-static ls_status apply_endings(const endings *found, const ls_options *options, const char *name,
-                               int *recompute, int *optimizer, int *parameters, ls_error *error)
+static ls_status apply_endings(const endings *found, const ls_options *options,
+                               const ls_strategy_kind *kind, int *recompute, int *optimizer,
+                               int *parameters, ls_error *error)
 {
     if (found->recompute)
         LS_TRY(
@@ -184,7 +195,7 @@ static ls_status apply_endings(const endings *found, const ls_options *options, 
     if (!found->offload) return LS_OK;
     LS_TRY(apply(options, "offload-optimizer", options->offload_optimizer, optimizer, LS_PLACE_HOST,
                  error));
-    if (strcmp(name, DIVIDES_PARAMETERS) != 0) return LS_OK;
+    if (!kind || !kind->shard.parameters) return LS_OK;
     return apply(options, "offload-parameters", options->offload_parameters, parameters,
                  LS_PLACE_HOST, error);
 }
@@ -210,11 +221,11 @@ ls_status ls_strategy_of(ls_strategy *strategy, const ls_options *options, bool 
     int optimizer = index_of(options->offload_optimizer, place_names);
     int parameters = index_of(options->offload_parameters, place_names);
     LS_TRY(
-        apply_endings(&found, options, strategy->name, &recompute, &optimizer, &parameters, error));
+        apply_endings(&found, options, strategy->kind, &recompute, &optimizer, &parameters, error));
     strategy->recompute = (ls_recompute_what)recompute;
     strategy->optimizer = (ls_place)optimizer;
     strategy->parameters = (ls_place)parameters;
-    if (strcmp(strategy->name, CHOSEN_LATER) == 0) return check_auto(&found, options, error);
+    if (!strategy->kind) return check_auto(&found, options, error);
     return check_offload(strategy, options, run, error);
 }
 
@@ -227,10 +238,9 @@ void ls_strategy_used(ls_options *options, const ls_strategy *strategy)
 
 ls_status ls_strategy_check_devices(const ls_strategy *strategy, int64_t devices, ls_error *error)
 {
-    if (devices == 1 || strcmp(strategy->name, "single") != 0) return LS_OK;
-    return ls_fail(error, LS_USAGE,
-                   "--devices: %lld devices with --strategy single, which runs on one",
-                   (long long)devices);
+    if (devices == 1 || !strategy->kind || !strategy->kind->one_device) return LS_OK;
+    return ls_fail(error, LS_USAGE, "--devices: %lld devices with --strategy %s, which runs on one",
+                   (long long)devices, strategy->kind->name);
 }
 
 ls_space ls_strategy_space(ls_place place)

@@ -9,7 +9,7 @@
 typedef enum ls_place { LS_PLACE_DEVICE, LS_PLACE_HOST, LS_PLACE_DISK } ls_place;
 
 typedef struct ls_strategy {
-    char name[16]; /* without what stands behind a + */
+    const ls_strategy_kind *kind; /* NULL: auto, which stands for any of them */
     ls_recompute_what recompute;
     ls_place optimizer, parameters;
 } ls_strategy;

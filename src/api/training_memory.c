@@ -59,7 +59,7 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
 void ls_training_use_strategy(ls_assembly_options *training, const ls_options *options,
                               const ls_strategy *strategy, int64_t ranks)
 {
-    training->strategy = strategy->name;
+    training->strategy = strategy->kind ? strategy->kind->name : NULL;
     training->ranks = (int)ranks;
     training->recompute = strategy->recompute;
     training->offload = (ls_offload_options){.optimizer = ls_strategy_space(strategy->optimizer),
@@ -99,10 +99,11 @@ ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory
     if (count > 1)
         snprintf(ranks, sizeof ranks, "%d ranks (%d processes of --devices %d) are",
                  count * devices, count, devices);
-    if (memory->training.ranks > 1 && strcmp(session->strategy.name, "single") == 0)
+    const ls_strategy_kind *kind = session->strategy.kind;
+    if (memory->training.ranks > 1 && kind && kind->one_device)
         return ls_fail(error, LS_USAGE,
-                       "--strategy single runs on one rank, and %d are started: use --strategy ddp",
-                       memory->training.ranks);
+                       "--strategy %s runs on one rank, and %d are started: use --strategy ddp",
+                       kind->name, memory->training.ranks);
     return ls_training_check_leaves(memory, ranks, error);
 }
 

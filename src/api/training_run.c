@@ -45,7 +45,7 @@ static ls_status choose_strategy(ls_training_run *run, ls_error *error)
 {
     ls_session *session = &run->session;
     ls_run_memory_options memory;
-    if (strcmp(session->strategy.name, "auto") != 0) return LS_OK;
+    if (session->strategy.kind) return LS_OK;
     ls_session_stage(session, "measuring this machine to choose a strategy");
     LS_TRY(describe_memory(run, &memory, error));
     LS_TRY(ls_auto_choose(&run->choice, session, &memory,
@@ -68,7 +68,7 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
     run->used.threads = ls_cpu_device_threads(run->session.device);
     ls_strategy_used(&run->used, &run->session.strategy);
-    if (run->choice.count) run->used.strategy = run->session.strategy.name;
+    if (run->choice.count) run->used.strategy = run->session.strategy.kind->name;
     return LS_OK;
 }
 

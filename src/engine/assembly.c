@@ -25,26 +25,16 @@ static int64_t largest_share(const ls_assembly_options *options, int ranks)
     return least(share, options->batch_size);
 }
 
-/* The one place that knows what a strategy's name means. */
 static ls_status find_sharding(ls_assembly *assembly, const ls_assembly_options *options,
                                ls_error *error)
 {
-    static const struct {
-        const char *name;
-        ls_sharding shard;
-    } strategies[] = {
-        {"single", {0}},
-        {"ddp", {0}},
-        {"zero1", {.optimizer_state = true}},
-        {"zero2", {.optimizer_state = true, .gradients = true}},
-        {"zero3", {.optimizer_state = true, .gradients = true, .parameters = true}},
-    };
-    size_t count = sizeof strategies / sizeof *strategies, i = 0;
-    while (options->strategy && i < count && strcmp(options->strategy, strategies[i].name) != 0)
-        i++;
-    if (i == count)
-        return ls_fail(error, LS_UNSUPPORTED, "--strategy %s is not built", options->strategy);
-    ls_sharding shard = strategies[i].shard;
+    ls_sharding shard = {0};
+    if (options->strategy) {
+        const ls_strategy_kind *kind = ls_strategy_kind_of(options->strategy);
+        if (!kind)
+            return ls_fail(error, LS_UNSUPPORTED, "--strategy %s is not built", options->strategy);
+        shard = kind->shard;
+    }
     /* A program that trains nothing has parameters only, and no other reason for several ranks. */
     if (!options->training) shard.optimizer_state = shard.gradients = false;
     bool together = options->training || shard.parameters;

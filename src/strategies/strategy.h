@@ -46,6 +46,20 @@ typedef struct ls_sharding {
     bool parameters; /* with gradients; of programs without an update too */
 } ls_sharding;
 
+/* What --strategy takes, endings aside. */
+typedef struct ls_strategy_kind {
+    const char *name;
+    bool one_device; /* runs on no more than one */
+    ls_sharding shard;
+} ls_strategy_kind;
+
+/* From the simplest on; each of several devices divides what the one before it does, and more. The
+ * one place that says what a name means. */
+enum { LS_STRATEGY_KINDS = 5 };
+extern const ls_strategy_kind ls_strategy_kinds[LS_STRATEGY_KINDS];
+/* The one of that name; NULL: there is none. */
+const ls_strategy_kind *ls_strategy_kind_of(const char *name);
+
 typedef struct ls_zero_options {
     ls_sharding shard;
     /* Of parameters that are divided: one unit is gathered ahead of use, or with `prefetch_limited`

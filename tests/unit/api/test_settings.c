@@ -182,7 +182,7 @@ static void endings_of_strategies_are_read(void **state)
         assert_int_equal(strategy.recompute, good[i].what);
         bool offload = strstr(good[i].strategy, "+offload") != NULL;
         assert_int_equal(strategy.optimizer, offload ? LS_PLACE_HOST : LS_PLACE_DEVICE);
-        assert_int_equal(strlen(strategy.name), strcspn(good[i].strategy, "+"));
+        assert_int_equal(strlen(strategy.kind->name), strcspn(good[i].strategy, "+"));
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         options.strategy = bad[i][0];
@@ -227,6 +227,8 @@ static void what_is_not_built_is_named(void **state)
     assert_int_equal(ls_options_set(&options, "strategy", "pipeline", &error), LS_USAGE);
     assert_non_null(strstr(error.text, "pipeline"));
     assert_non_null(strstr(error.text, "not built yet: known strategies are single"));
+    for (int i = 0; i < LS_STRATEGY_KINDS; i++)
+        assert_ok(ls_options_set(&options, "strategy", ls_strategy_kinds[i].name, &error), error);
     assert_int_equal(ls_options_set(&options, "lr-scheduler-type", "polynomial", &error), LS_USAGE);
     assert_non_null(strstr(error.text, "linear, cosine, constant, constant_with_warmup"));
     assert_ok(ls_options_set(&options, "lr-scheduler-type", "constant_with_warmup", &error), error);
