@@ -2,7 +2,9 @@
 #include "kernels/functions.h"
 #include "kernels/vector.h"
 
-/* What the formula needs of the step, spread over lanes. */
+/* What the formula needs of the step, spread over lanes. `decay`: with L2 what is added to the
+ * gradient, else what is added to the parameter, negative or +0: no decay leaves each parameter as
+ * it is, also -0. */
 typedef struct step {
     vec clip, one_minus_beta1, beta2, one_minus_beta2, root, epsilon, decay, size;
 } step;
@@ -15,7 +17,7 @@ LS_INLINE void update_lanes(const step *s, bool l2, vec gradient, vec *p, vec *m
     if (l2)
         g = vec_fma(s->decay, *p, g);
     else
-        decayed = vec_fma(-s->decay, *p, *p);
+        decayed = vec_fma(s->decay, *p, *p);
     *m = vec_fma(s->one_minus_beta1, g - *m, *m);
     *v = vec_fma(s->one_minus_beta2 * g, g, s->beta2 * *v);
     vec denominator = vec_sqrt(*v) / s->root + s->epsilon;
@@ -51,17 +53,18 @@ LS_INLINE void update_all(const ls_adamw *update, const step *s, bool l2, bool h
 /* Where moments and gradient are zeros. */
 static void decay_all(const ls_adamw *update)
 {
-    const vec decay = vec_set(update->learning_rate * update->weight_decay);
+    const vec decay = vec_set(0.0f - update->learning_rate * update->weight_decay);
+    if (update->weight_decay == 0) return;
     float *parameter = update->parameter;
     int64_t e = 0;
     for (; e + LS_LANES <= update->count; e += LS_LANES) {
         vec p = vec_load(parameter + e);
-        vec_store(parameter + e, vec_fma(-decay, p, p));
+        vec_store(parameter + e, vec_fma(decay, p, p));
     }
     const int64_t left = update->count - e;
     if (left <= 0) return;
     vec p = vec_load_first(parameter + e, left);
-    vec_store_first(parameter + e, vec_fma(-decay, p, p), left);
+    vec_store_first(parameter + e, vec_fma(decay, p, p), left);
 }
 
 void LS_KERNEL(adamw)(const ls_adamw *update)
@@ -78,7 +81,7 @@ void LS_KERNEL(adamw)(const ls_adamw *update)
         .root = vec_set(update->correction2_root),
         .epsilon = vec_set(update->epsilon),
         .decay = vec_set(update->l2 ? update->weight_decay
-                                    : update->learning_rate * update->weight_decay),
+                                    : 0.0f - update->learning_rate * update->weight_decay),
         .size = vec_set(update->learning_rate / update->correction1),
     };
     if (update->l2 && update->gradient)

@@ -166,11 +166,11 @@ static void run_block(const ls_gemm *g, gemm_scratch *s, const gemm_block *block
  * the time to fetch it, a narrow one only where packing would cost more. */
 static bool reads_b_in_place(const ls_gemm *g)
 {
-    enum { FEW_ROWS = 32 };
+    enum { FEW_ROWS = WIDE_TILE ? 256 : 32 };
     if (g->b_column != 1) return false;
     if (g->rows <= TILE_ROWS) return true;
     if (g->b_depth % WAY_FLOATS == 0) return false;
-    return WIDE_TILE || g->rows <= FEW_ROWS;
+    return g->rows <= FEW_ROWS;
 }
 
 void LS_KERNEL(gemm)(const ls_gemm *g, void *scratch)

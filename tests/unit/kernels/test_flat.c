@@ -215,9 +215,10 @@ static void adamw_without_moments_is_the_decay(void **state)
             const int64_t count = counts[c];
             if (!set) continue;
             float *with = operand(0, count, 1.0f, 5), *without = operand(1, count, 1.0f, 5);
+            float *started = operand(4, count, 1.0f, 5);
             float *first = operand(2, count, 0.0f, 0), *second = operand(3, count, 0.0f, 0);
             for (int64_t e = 0; e < count; e++) {
-                if (e % 5 == 0) with[e] = without[e] = e % 2 ? -0.0f : 0.0f;
+                if (e % 5 == 0) with[e] = without[e] = started[e] = e % 2 ? -0.0f : 0.0f;
                 first[e] = second[e] = 0.0f;
             }
             for (int step = 0; step < 3; step++) {
@@ -238,6 +239,8 @@ static void adamw_without_moments_is_the_decay(void **state)
                 update.first_moment = update.second_moment = NULL;
                 set->adamw(&update);
                 check_bits("parameter", set->name, count, without, with, count);
+                /* Without decay each parameter stays what it is, also -0. */
+                if (step == 0) check_bits("at rest", set->name, count, with, started, count);
             }
             for (int64_t e = 0; e < count; e++)
                 assert_true(first[e] == 0.0f && second[e] == 0.0f);
