@@ -144,11 +144,32 @@ def section_gemm(context):
     results = {}
     for isa in ("avx512", "avx2"):
         for threads in (1, len(os.sched_getaffinity(0))):
-            command = [BUILD / "bench/gemm_bench", "--isa", isa, "--threads", threads, "--rounds", context.rounds + 2]
-            output = run(command, env=environment, allow_failure=True)
+            command = [BUILD / "bench/gemm_bench", "--isa", isa, "--threads", threads, "--rounds", context.rounds]
+            if threads == 1:
+                output = run(command, env=environment, allow_failure=True)
+            else:
+                output = products_in_turns(command, environment, context.rounds)
             print("\n```\n" + output + "```", flush=True)
             results[f"{isa}, threads {threads}"] = output.splitlines()
     return results
+
+
+def products_in_turns(command, environment, rounds):
+    """The table of gemm_bench, of one process a contender and round: see there why."""
+    rates = {}  # (product, column): GFLOP/s of each round
+    for _ in range(rounds):
+        for column, name in enumerate(("ours", "oneDNN", "OpenBLAS")):
+            lines = run(command + ["--only", name], env=environment, allow_failure=True).splitlines()
+            for line in lines[2:]:
+                product, numbers = line[:34], line[34:].split()
+                rates.setdefault(product, [[], [], []])[column].append(float(numbers[column]))
+    table_lines = lines[:2]
+    for product, columns in rates.items():
+        ours, *theirs = (statistics.median(column) for column in columns)
+        ratios = [ours / rate if rate else 0 for rate in theirs]
+        values = "".join(f" {rate:8.1f}" for rate in (ours, *theirs)) + "".join(f" {ratio:8.2f}" for ratio in ratios)
+        table_lines.append(product + values)
+    return "\n".join(table_lines) + "\n"
 
 
 def section_share(context):

@@ -1,10 +1,13 @@
 /* Matrix products against oneDNN and OpenBLAS at the shapes of training.
  *
- *     gemm_bench [--isa avx512|avx2|ref] [--threads N] [--rounds N] [TEXT...]
+ *     gemm_bench [--isa avx512|avx2|ref] [--threads N] [--rounds N] [--only NAME] [TEXT...]
  *
  * prints GFLOP/s, medians over rounds in which the three take turns, and the ratios ours / theirs;
  * with TEXT only the cases whose line contains one of the texts. Both libraries are held to the
  * instruction set that ours runs. They are looked up at run time: one that is missing is left out.
+ *
+ * On several threads each contender wants a process of its own, with --only ours, oneDNN or
+ * OpenBLAS: threads of a library spin for a while after its call, on cores that the next one wants.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -25,6 +28,7 @@ typedef enum product {
     WEIGHT_GRADIENT, /* dW[N][K] = dY[T][N]^T X[T][K], leaf by leaf in ours */
 } product;
 
+static const char *const contenders[CONTENDERS] = {"ours", "oneDNN", "OpenBLAS"};
 static const char *const product_names[] = {"forward", "input gradient", "weight gradient"};
 
 typedef struct bench_case {
@@ -194,7 +198,17 @@ static void make_schedule(bench_case *c)
     c->schedule = (ls_leaf_schedule){pieces, c->offsets, c->merges, 0, false, false};
 }
 
-static void measure(bench_case *c, const peers *peer, int rounds, const char *line)
+static double seconds_of(bench_case *c, const peers *peer, int contender, int repeats)
+{
+    int threads = ls_cpu_device_threads(c->device);
+    double begin = now(threads);
+    for (int i = 0; i < repeats; i++)
+        run(c, peer, contender);
+    return now(threads) - begin;
+}
+
+static void measure(bench_case *c, const peers *peer, const char *only, int rounds,
+                    const char *line)
 {
     c->x = new_matrix(c->tokens, c->inputs);
     c->w = new_matrix(c->outputs, c->inputs);
@@ -210,18 +224,19 @@ static void measure(bench_case *c, const peers *peer, int rounds, const char *li
     make_call(c);
     int threads = ls_cpu_device_threads(c->device);
     double flops = 2.0 * (double)c->tokens * (double)c->outputs * (double)c->inputs;
-    int repeats = (int)(2e8 / flops) + 1;
+    /* Threads that wake up need some time to find a core each. */
+    int repeats = (int)((threads == 1 ? 2e8 : 4e9) / flops) + 1;
     double rates[CONTENDERS][MOST_ROUNDS] = {{0}};
     bool here[CONTENDERS] = {true, peer->dnnl != NULL, peer->cblas != NULL};
+    for (int contender = 0; only && contender < CONTENDERS; contender++)
+        here[contender] &= strcmp(contenders[contender], only) == 0;
     for (int contender = 0; contender < CONTENDERS; contender++)
-        if (here[contender]) run(c, peer, contender);
+        if (here[contender]) (void)seconds_of(c, peer, contender, threads == 1 ? 1 : 5 * repeats);
     for (int round = 0; round < rounds; round++)
         for (int contender = 0; contender < CONTENDERS; contender++) {
             if (!here[contender]) continue;
-            double begin = now(threads);
-            for (int i = 0; i < repeats; i++)
-                run(c, peer, contender);
-            rates[contender][round] = flops * repeats / (now(threads) - begin) * 1e-9;
+            double seconds = seconds_of(c, peer, contender, repeats);
+            rates[contender][round] = flops * repeats / seconds * 1e-9;
         }
     double middle[CONTENDERS];
     for (int contender = 0; contender < CONTENDERS; contender++) {
@@ -240,6 +255,7 @@ static void measure(bench_case *c, const peers *peer, int rounds, const char *li
 int main(int count, char **arguments)
 {
     const char *isa = NULL;
+    const char *only = NULL;
     int rounds = 7, threads = 1, first = 1;
     for (; first + 1 < count && strncmp(arguments[first], "--", 2) == 0; first += 2) {
         if (strcmp(arguments[first], "--isa") == 0)
@@ -248,6 +264,8 @@ int main(int count, char **arguments)
             threads = atoi(arguments[first + 1]);
         else if (strcmp(arguments[first], "--rounds") == 0)
             rounds = atoi(arguments[first + 1]);
+        else if (strcmp(arguments[first], "--only") == 0)
+            only = arguments[first + 1];
     }
     if (rounds < 1 || rounds > MOST_ROUNDS) rounds = MOST_ROUNDS;
     if (isa) setenv("LOCKSTEP_ISA", isa, 1);
@@ -282,7 +300,7 @@ int main(int count, char **arguments)
                 bool wanted = first >= count;
                 for (int i = first; i < count; i++)
                     wanted = wanted || strstr(line, arguments[i]);
-                if (wanted) measure(&c, &peer, rounds, line);
+                if (wanted) measure(&c, &peer, only, rounds, line);
             }
     ls_device_free(c.device);
     return 0;
