@@ -11,7 +11,10 @@ early = every = 0
 for step in (one for one in spans if one["cat"] == "step"):
     end = step["ts"] + step["dur"]
     inside = [one for one in spans if one["pid"] == step["pid"] and step["ts"] <= one["ts"] < end]
-    backward = max(one["ts"] + one["dur"] for one in inside if one["name"] == "embedding_gradient")
+    passes = [one["ts"] + one["dur"] for one in inside if one["name"] == "embedding_gradient"]
+    if not passes:
+        continue  # a short batch has nothing for this rank
+    backward = max(passes)
     sums = [one["ts"] for one in inside if one["name"] == "sum bucket"]
     early += sum(begin < backward for begin in sums)
     every += len(sums)
