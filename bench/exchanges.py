@@ -87,8 +87,8 @@ wait $!
 BATCHES = (32, 64, 128)
 CASES = {
     "off-4MiB": "4 MiB, after the backward pass",
-    "on-4MiB": "4 MiB, beside it",
-    "on-25MiB": "25 MiB (the default), beside it",
+    "on-4MiB": "4 MiB (the default between hosts), beside it",
+    "on-25MiB": "25 MiB (the default on one host), beside it",
 }
 
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Special values of samples_per_pass. */
-enum { LS_SAMPLES_ALL = 0, LS_SAMPLES_AUTO = -1 };
+/* Special values of samples_per_pass, and of bucket_size. */
+enum { LS_SAMPLES_ALL = 0, LS_SAMPLES_AUTO = -1, LS_BUCKET_AUTO = 0 };
 
 /* Text is borrowed and must outlive the call that takes the options. Fill with ls_options_default,
  * then set fields, or set them by name with ls_options_set. Names and defaults follow the Hugging
@@ -60,7 +60,7 @@ typedef struct ls_options {
     /* Devices. */
     /* "single", "ddp", "zero1", "zero2", "zero3"; and +offload, +recompute; or "auto" */
     const char *strategy;
-    int64_t bucket_size;        /* ddp: bytes of gradients that are exchanged together */
+    int64_t bucket_size;        /* bytes of gradients that are exchanged together; LS_BUCKET_AUTO */
     bool overlap_communication; /* ddp, zero1: exchanges begin before the backward pass ends */
     const char *recompute; /* "none", "layer", "attention"; NULL: as the strategy's name says */
     /* What is not on the device: "none", "host", "disk"; NULL: as the strategy's name says. */

@@ -25,7 +25,8 @@ ls_status ls_setting_json(ls_text *json, const ls_setting *setting, const ls_opt
     char buffer[64];
     const char *value = ls_options_get(options, setting->name, buffer);
     bool quoted = setting->kind == LS_SETTING_TEXT;
-    if (setting->kind == LS_SETTING_SAMPLES) quoted = value[0] == 'a';
+    bool words = setting->kind == LS_SETTING_SAMPLES || setting->kind == LS_SETTING_BYTES;
+    if (words) quoted = value[0] == 'a'; /* all, auto */
     if (setting->kind == LS_SETTING_NUMBER) quoted = value[0] == 'n' || value[0] == 'i';
     if (quoted || !value) return ls_utf8_json(json, value, error);
     return ls_text_print(json, error, "%s", value);

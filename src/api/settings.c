@@ -130,6 +130,12 @@ static ls_status check_choice(int row, const char *value, ls_error *error)
     return LS_OK;
 }
 
+/* A size that a run may find by itself: then it is 0. */
+static bool may_be_auto(int row)
+{
+    return settings[row].kind == LS_SETTING_BYTES && strcmp(settings[row].fallback, "auto") == 0;
+}
+
 static ls_status check_row(const ls_options *options, int row, ls_error *error)
 {
     const void *field = (const char *)options + places[row].offset;
@@ -151,9 +157,12 @@ static ls_status check_row(const ls_options *options, int row, ls_error *error)
         number = (double)*(const int64_t *)field;
         if (number == LS_SAMPLES_ALL || number == LS_SAMPLES_AUTO) return LS_OK;
         break;
+    case LS_SETTING_BYTES:
+        number = (double)*(const int64_t *)field;
+        if (number == 0 && may_be_auto(row)) return LS_OK;
+        break;
     case LS_SETTING_INTEGER:
     case LS_SETTING_DEVICES:
-    case LS_SETTING_BYTES:
         number = (double)*(const int64_t *)field;
         break;
     }
@@ -205,6 +214,10 @@ static ls_status parse_bytes(int row, const char *value, int64_t *out, ls_error 
     char digits[32];
     size_t length = strspn(value, "0123456789.");
     double number;
+    if (may_be_auto(row) && strcmp(value, "auto") == 0) {
+        *out = 0;
+        return LS_OK;
+    }
     snprintf(digits, sizeof digits, "%.*s", (int)(length < 31 ? length : 31), value);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         if (strcmp(value + length, units[i].name) != 0 || !ls_number_parse(digits, &number))
@@ -215,8 +228,8 @@ static ls_status parse_bytes(int row, const char *value, int64_t *out, ls_error 
     }
     return ls_fail(error, LS_USAGE,
                    "--%s: '%s' is not a size: a number with nothing, kB, MB, GB, TB, KiB, MiB, "
-                   "GiB or TiB after it",
-                   settings[row].name, value);
+                   "GiB or TiB after it%s",
+                   settings[row].name, value, may_be_auto(row) ? ", or \"auto\"" : "");
 }
 
 static ls_status parse_flag(int row, const char *value, bool *out, ls_error *error)
@@ -335,6 +348,7 @@ const char *ls_options_get(const ls_options *options, const char *name, char int
     integer = *(const int64_t *)field;
     if (settings[row].kind == LS_SETTING_SAMPLES && integer == LS_SAMPLES_ALL) return "all";
     if (settings[row].kind == LS_SETTING_SAMPLES && integer == LS_SAMPLES_AUTO) return "auto";
+    if (integer == 0 && may_be_auto(row)) return "auto";
     snprintf(into, 64, "%" PRId64, integer);
     return into;
 }

@@ -119,9 +119,9 @@
     X("devices", devices, DEVICES, RUN | LS_COMMAND_BENCH_COMM, 0, "1", 1, 4096, \
       "devices to run on, each a group of cores with memory of its own, up to 64; plan takes a list " \
       "too, up to 4096: 1,2,4,...,4096") \
-    X("bucket-size", bucket_size, BYTES, RUN, 0, "25MiB", 1, 9.2e18, \
+    X("bucket-size", bucket_size, BYTES, RUN, 0, "auto", 1, 9.2e18, \
       "ddp and zero1: gradients that are exchanged together while the backward pass goes on; zero1 " \
-      "and zero2: parameters that are gathered together") \
+      "and zero2: parameters that are gathered together; auto: 25 MiB, between hosts 4 MiB") \
     X("overlap-communication", overlap_communication, FLAG, TRAIN, 0, "true", 0, 0, \
       "ddp and zero1: exchange gradients beside the backward pass; false: after it, to see what that " \
       "costs; the bits are the same") \

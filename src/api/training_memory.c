@@ -15,6 +15,16 @@ static int64_t longest_evaluated(const ls_dataset *validation, const ls_dataset 
     return longest;
 }
 
+/* As PyTorch DDP has it; between hosts, where sending a bucket takes longer than adding it, smaller
+ * ones, so that the last one, which nothing hides, is small too. */
+static int64_t bucket_bytes(const ls_session *session)
+{
+    enum { ON_A_HOST = 25 << 20, BETWEEN_HOSTS = 4 << 20 };
+    int64_t asked = session->options->bucket_size;
+    if (asked != LS_BUCKET_AUTO) return asked;
+    return ls_session_place(session)->hosts > 1 ? BETWEEN_HOSTS : ON_A_HOST;
+}
+
 ls_run_memory_options ls_training_memory_options(const ls_session *session, int64_t classes,
                                                  const ls_dataset *train,
                                                  const ls_dataset *validation,
@@ -40,7 +50,7 @@ ls_run_memory_options ls_training_memory_options(const ls_session *session, int6
                                    .decay_all = options->weight_decay_all,
                                    .max_norm = (float)options->max_grad_norm},
                      .batch_size = batch_size,
-                     .bucket_bytes = options->bucket_size,
+                     .bucket_bytes = bucket_bytes(session),
                      .leaf_size = options->leaf_size,
                      .prefetch_limited = options->prefetch_bucket_size >= 0,
                      .prefetch_elements = options->prefetch_bucket_size,

@@ -66,6 +66,7 @@ static ls_status make_programs(ls_training_run *run, ls_error *error)
     LS_TRY(ls_parameters_check(&run->programs.training, ls_training_run_weights(run), error));
     LS_TRY(ls_training_check_memory(&run->session, &run->programs, error));
     run->used.samples_per_pass = run->programs.training.samples_per_pass;
+    run->used.bucket_size = memory.training.bucket_bytes;
     run->used.threads = ls_cpu_device_threads(run->session.device);
     ls_strategy_used(&run->used, &run->session.strategy);
     if (run->choice.count) run->used.strategy = run->session.strategy.kind->name;

@@ -77,7 +77,8 @@
     X("zero_optimization.stage", INTEGER, false, "0", SETS, "strategy", 0, 3, \
       "0: ddp, 1: zero1, 2: zero2, 3: zero3") \
     X("zero_optimization.reduce_bucket_size", INTEGER, true, "5e8", SETS, "bucket-size", 1, 2.2e18, \
-      "gradients exchanged together, in elements: four bytes each; 25 MiB when not given") \
+      "gradients exchanged together, in elements: four bytes each; 25 MiB when not given, between " \
+      "hosts 4 MiB") \
     X("zero_optimization.stage3_prefetch_bucket_size", INTEGER, true, "5e7", SETS, \
       "prefetch-bucket-size", FROM0, "parameters gathered ahead of use, in elements") \
     X("zero_optimization.stage3_param_persistence_threshold", INTEGER, true, "1e5", SETS, \

@@ -159,7 +159,15 @@ grep '^lockstep: ' err.txt | cmp - alone.txt || { cat err.txt && fail "other wor
 plan=("$LOCKSTEP" plan --model "$SOURCE/tests/data/tiny-bert" --train train.tsv --batch-size 32 --strategy ddp)
 expect 0 mpi_one 2 "${plan[@]}"
 [[ $(grep -c 'total on the device' out.txt) -eq 1 ]] || fail "the plan is not printed once"
+# Between hosts buckets are smaller, unless said otherwise.
+buckets() {
+    expect 0 "$@" --output out --strategy ddp
+    jq -c '.settings.bucket_size | [.value, .given]' out/run.json
+}
+[[ $(buckets mpi_one 2 "${train[@]}") == '[26214400,"auto"]' ]] || fail "not 25 MiB on one host"
 if [[ $hosts == *two* ]]; then
+    [[ $(buckets two_hosts_mpirun 1 1 "${train[@]}") == '[4194304,"auto"]' ]] || fail "not 4 MiB between hosts"
+    [[ $(buckets two_hosts_mpirun 1 1 "${train[@]}" --bucket-size 25MiB) == '[26214400,null]' ]] || fail "not as said"
     expect 0 two_hosts_mpirun 1 1 "${plan[@]}"
     says out.txt "messages between hosts"
     # A folder of the one host is none of the other: here, a mount that only its namespace has.

@@ -208,6 +208,13 @@ static void sizes_and_special_values_are_read(void **state)
         assert_ok(ls_options_set(&options, "device-memory", sizes[i].text, &error), error);
         assert_int_equal(options.device_memory, sizes[i].bytes);
     }
+    assert_int_equal(options.bucket_size, LS_BUCKET_AUTO);
+    assert_ok(ls_options_set(&options, "bucket-size", "4MiB", &error), error);
+    assert_int_equal(options.bucket_size, 4 << 20);
+    assert_ok(ls_options_set(&options, "bucket-size", "auto", &error), error);
+    assert_string_equal(ls_options_get(&options, "bucket-size", text), "auto");
+    assert_int_equal(ls_options_set(&options, "bucket-size", "0", &error), LS_USAGE);
+    assert_int_equal(ls_options_set(&options, "offload-block-size", "auto", &error), LS_USAGE);
     assert_ok(ls_options_set(&options, "samples-per-pass", "all", &error), error);
     assert_int_equal(options.samples_per_pass, LS_SAMPLES_ALL);
     assert_string_equal(ls_options_get(&options, "samples-per-pass", text), "all");
