@@ -297,6 +297,8 @@ ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
         status = ls_training_run_agree(run, status, "the start of the ranks", error);
     }
     if (status != LS_OK) {
+        /* One that failed alone, between two agreements, says so before it leaves. */
+        status = ls_session_agree(&run->session, status, "the start of the run", error);
         leave_text_to_the_first(run, status, error);
         ls_training_run_close(run);
     }

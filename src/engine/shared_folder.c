@@ -55,10 +55,9 @@ static ls_status check(ls_processes *processes, const char *folder, const char *
 {
     bool first = ls_processes_here(processes)->index == 0;
     char name[NAME_BYTES], *path = NULL;
-    ls_status status;
     snprintf(name, sizeof name, "%s%.*s", prefix, NAME_DIGITS, tokens);
-    LS_TRY(ls_path_join(&path, folder, name, error));
-    status = first ? ls_file_write(path, tokens, TOKEN_BYTES - 1, error) : LS_OK;
+    ls_status status = ls_path_join(&path, folder, name, error);
+    if (status == LS_OK && first) status = ls_file_write(path, tokens, TOKEN_BYTES - 1, error);
     status = ls_processes_agree(processes, status, "the check of the output folder", error);
     bool written = status == LS_OK;
     if (written) status = read_token(processes, folder, path, tokens, error);

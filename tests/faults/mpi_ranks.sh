@@ -57,10 +57,10 @@ done
 
 # --- slow: the run goes on, the profile names the rank and what it costs ---------------------------------------
 rm -rf run
-with 1 2 "op:1+:slow" --strategy ddp
+with 1 2 "op:1+:slow" --strategy ddp --profile
 [[ $status -eq 0 ]] || { cat err.txt && fail "a slow process: status $status"; }
 same run "a slow process"
-# A profile is of the first process: ranks of others are seen by what its own wait for.
+[[ $(jq .straggler run/profile/summary.json) -eq 1 ]] || { cat run/profile/summary.txt && fail "another straggler of two processes"; }
 rm -rf run
 failing "op.rank1:1+:slow" "${train[@]}" --strategy ddp --devices 3 --profile
 [[ $status -eq 0 ]] || { cat err.txt && fail "a slow rank: status $status"; }
