@@ -60,7 +60,7 @@ FORBIDDEN_CALLS = [
     ),
     (
         r"printf|vprintf|puts|putchar|perror|exit|_exit|abort|assert|err|errx|warn|warnx",
-        "prints or exits: the library reports through ls_error and the log callback",
+        "prints or exits: the library reports through ls_error and callbacks",
         lambda path: path.startswith("src/") and not path.startswith(("src/cli/", "src/launch/")),
     ),
     (

@@ -94,7 +94,7 @@ static ls_status put_exchanges(const ls_program *program, ls_text *lines, ls_err
 {
     for (int32_t i = 0; i < program->op_count; i++) {
         const ls_op *op = &program->ops[i];
-        if (op->segment != LS_SEGMENT_EXCHANGE) continue;
+        if (!ls_op_is_collective(op->kind) || op->kind == LS_OP_WAIT) continue;
         const ls_bucket *bucket = &program->buckets[op->attributes.bucket];
         LS_TRY(ls_text_print(lines, error, "exchange: %s %s, %lld bytes\n", ls_op_name(op->kind),
                              op->name, (long long)bucket->bytes));

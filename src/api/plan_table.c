@@ -19,14 +19,15 @@ static double mebibytes(int64_t bytes)
     return (double)bytes / (1024.0 * 1024.0);
 }
 
-ls_status ls_plan_row_heading(ls_text *text, ls_error *error)
+static ls_status print_heading(ls_text *text, ls_error *error)
 {
     return ls_text_print(text, error, "%7s  %-24s %9s %9s %9s %9s %9s %8s %9s %9s %13s %6s  %s",
                          "devices", "strategy", "params", "gradients", "optimizer", "activ.",
                          "commun.", "others", "total", "elsewhere", "elements", "passes", "fits");
 }
 
-ls_status ls_plan_row_print(const ls_plan_row *row, int64_t budget, ls_text *text, ls_error *error)
+static ls_status print_figures(const ls_plan_row *row, int64_t budget, ls_text *text,
+                               ls_error *error)
 {
     const int64_t *bytes = row->bytes;
     LS_TRY(ls_text_print(text, error, "%7d  %-24s ", row->candidate.devices, row->candidate.name));
@@ -70,7 +71,7 @@ static ls_status print_seconds(const ls_plan_row *row, ls_text *text, ls_error *
     return LS_OK;
 }
 
-ls_status ls_plan_row_json(const ls_plan_row *row, ls_text *text, ls_error *error)
+static ls_status print_object(const ls_plan_row *row, ls_text *text, ls_error *error)
 {
     LS_TRY(ls_text_print(text, error, "{\"strategy\": \"%s\", \"devices\": %d, \"refused\": ",
                          row->candidate.name, row->candidate.devices));
@@ -112,9 +113,9 @@ static ls_status print_row(table *t, const ls_candidate *candidate, ls_error *er
     LS_TRY(ls_planner_row(&t->planner, &row, candidate, error));
     if (t->json) {
         LS_TRY(ls_text_print(t->text, error, "%s    ", t->rows++ ? ",\n" : ""));
-        return ls_plan_row_json(&row, t->text, error);
+        return print_object(&row, t->text, error);
     }
-    LS_TRY(ls_plan_row_print(&row, t->session.options->device_memory, t->text, error));
+    LS_TRY(print_figures(&row, t->session.options->device_memory, t->text, error));
     return ls_text_print(t->text, error, "\n");
 }
 
@@ -166,7 +167,7 @@ static ls_status print_table(table *t, ls_error *error)
                          ". MiB of a device (elsewhere: of the host's memory or of a file, each "
                          "rank); elements moved between devices in a step; passes of a step.\n\n",
                          training->batch_size, training->longest_row, training->leaf_size));
-    LS_TRY(ls_plan_row_heading(t->text, error));
+    LS_TRY(print_heading(t->text, error));
     LS_TRY(ls_text_print(t->text, error, "\n"));
     return print_rows(t, error);
 }

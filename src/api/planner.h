@@ -40,11 +40,4 @@ ls_status ls_planner_row(ls_planner *planner, ls_plan_row *row, const ls_candida
 int64_t ls_plan_row_others(const ls_plan_row *row);
 double ls_plan_row_seconds(const ls_plan_row *row);
 
-/* The table: a heading, a line a row, without line ends. */
-ls_status ls_plan_row_heading(ls_text *text, ls_error *error) LS_MUST_CHECK;
-ls_status ls_plan_row_print(const ls_plan_row *row, int64_t budget, ls_text *text,
-                            ls_error *error) LS_MUST_CHECK;
-/* The same as a JSON object, to the byte. */
-ls_status ls_plan_row_json(const ls_plan_row *row, ls_text *text, ls_error *error) LS_MUST_CHECK;
-
 #endif

@@ -189,7 +189,7 @@ ls_status ls_session_need_head(const ls_session *session, ls_error *error)
 }
 
 typedef struct reading {
-    const ls_callbacks *callbacks;
+    const ls_session *session;
     char what[256];
 } reading;
 
@@ -197,10 +197,16 @@ static bool report_reading(void *context, uint64_t rows, uint64_t bytes, uint64_
 {
     const reading *r = context;
     (void)rows;
-    const ls_callbacks *callbacks = r->callbacks;
+    const ls_callbacks *callbacks = r->session->callbacks;
     if (callbacks->stage)
         callbacks->stage(callbacks->context, r->what, (int64_t)bytes, (int64_t)total);
     return !callbacks->should_stop || !callbacks->should_stop(callbacks->context);
+}
+
+static void report_left_out(void *context, const char *why)
+{
+    const reading *r = context;
+    ls_session_message(r->session, "row left out: %s", why);
 }
 
 ls_threads *ls_session_reading_threads(const ls_session *session)
@@ -229,7 +235,7 @@ ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *
 {
     const ls_options *options = session->options;
     const char *temporary = getenv("TMPDIR");
-    reading r = {.callbacks = session->callbacks};
+    reading r = {.session = session};
     snprintf(r.what, sizeof r.what, "reading %s", path);
     if (!cache_folder) cache_folder = temporary && *temporary ? temporary : "/tmp";
     ls_dataset_options reading_options = {
@@ -245,7 +251,8 @@ ls_status ls_session_dataset(ls_session *session, ls_dataset **out, const char *
         .cache_folder = cache_folder,
         .threads = ls_session_reading_threads(session),
         .progress = report_reading,
-        .progress_context = &r,
+        .left_out = report_left_out,
+        .context = &r,
     };
     LS_TRY(ls_dataset_open(out, &reading_options, error));
     LS_TRY(check_pairs(session, out, error));

@@ -97,7 +97,8 @@ static ls_status catch_up(ls_training_run *run, ls_error *error)
     return ls_checkpoints_step(run, false, error);
 }
 
-ls_status ls_training_run_steps(ls_training_run *run, ls_error *error)
+/* All steps, with an evaluation after each epoch and at the end. */
+static ls_status run_steps(ls_training_run *run, ls_error *error)
 {
     LS_TRY(catch_up(run, error));
     while (run->report.steps < run->total_steps && !run->report.stopped) {
@@ -182,7 +183,7 @@ static ls_status train(ls_training_run *run, const ls_sources *sources, ls_error
     ls_status status = ls_training_run_start(run, sources, error);
     LS_TRY(ls_session_agree(&run->session, status, "the start of the run", error));
     LS_TRY(ls_rank_logs_open(run, error));
-    LS_TRY(ls_training_run_steps(run, error));
+    LS_TRY(run_steps(run, error));
     LS_TRY(write_results_once(run, error));
     if (run->test && !run->report.stopped)
         LS_TRY(ls_training_run_evaluate(run, run->test, "test",

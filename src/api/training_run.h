@@ -42,8 +42,8 @@ typedef struct ls_training_run {
 } ls_training_run;
 
 /* Everything that can fail on bad input or for want of memory, before anything in the output folder
- * is changed; without
- * options->output (benchmarks) there is none. `command`: the LS_COMMAND_ bit to check for. */
+ * is changed; without options->output (benchmarks) there is none. `command`: the LS_COMMAND_ bit to
+ * check for. */
 ls_status ls_training_run_open(ls_training_run *run, const ls_options *options,
                                const ls_callbacks *callbacks, unsigned command,
                                ls_error *error) LS_MUST_CHECK;
@@ -96,8 +96,6 @@ ls_status ls_training_check_leaves(const ls_run_memory_options *memory, const ch
 /* The same for the ranks of this run; and LS_USAGE if the strategy cannot have as many. */
 ls_status ls_training_check_ranks(const ls_session *session, const ls_run_memory_options *memory,
                                   ls_error *error) LS_MUST_CHECK;
-/* All steps, with an evaluation after each epoch and at the end. */
-ls_status ls_training_run_steps(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
 /* Evaluate, report, and tell the sinks. */
 ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *dataset,
                                    const char *name, double epoch, ls_error *error) LS_MUST_CHECK;

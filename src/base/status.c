@@ -30,15 +30,3 @@ ls_status ls_fail_context(ls_error *error, ls_status code, const char *format, .
     error->code = code;
     return code;
 }
-
-const char *ls_status_text(ls_status code)
-{
-    switch (code) {
-#define LS_STATUS_CASE(name, number, text)                                                         \
-    case LS_##name:                                                                                \
-        return text;
-        LS_STATUS_LIST(LS_STATUS_CASE)
-#undef LS_STATUS_CASE
-    }
-    return "unknown status";
-}

@@ -19,8 +19,6 @@ ls_status ls_fail(ls_error *error, ls_status code, const char *format, ...) LS_P
 /* Put "context: " before the text already in *error; returns error's code. */
 ls_status ls_fail_context(ls_error *error, ls_status code, const char *format, ...) LS_PRINTF(3, 4);
 
-const char *ls_status_text(ls_status code);
-
 /* Return, or jump to the function's one cleanup label, when a call fails. */
 #define LS_TRY(call)                                                                               \
     do {                                                                                           \

@@ -61,6 +61,20 @@ static int matched_words(const ls_command *command, int count, char **words)
     return first && strcmp(words[1], space + 1) == 0 ? 2 : 0;
 }
 
+static int refuse(const char *word)
+{
+    ls_error error;
+    char known[300] = "";
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", commands[i]->name);
+    }
+    return ls_exit_report(ls_complain(&error, LS_USAGE,
+                                      "no command '%s': there are %s (lockstep --help)", word,
+                                      known),
+                          &error);
+}
+
 static int run(int count, char **words)
 {
     if (count < 2) {
@@ -82,14 +96,7 @@ static int run(int count, char **words)
     /* No command for people: launch starts it. */
     if (matched_words(&ls_command_launch_rank, count - 1, words + 1))
         return run_command(&ls_command_launch_rank, count - 2, words + 2);
-    ls_error error;
-    return ls_exit_report(
-        ls_complain(&error, LS_USAGE,
-                    "no command '%s': there are train, evaluate, predict, inspect, tokenize, plan, "
-                    "verify, audit, config, bench step, bench gemm, bench comm, launch and compare "
-                    "(lockstep --help)",
-                    words[1]),
-        &error);
+    return refuse(words[1]);
 }
 
 int main(int count, char **words)

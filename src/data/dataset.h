@@ -20,6 +20,8 @@ enum { LS_DATASET_MAX_LENGTH = 65535 }; /* of a row, in tokens */
  * file are done. False stops: the open fails with LS_INTERRUPTED. */
 typedef bool (*ls_dataset_progress)(void *context, uint64_t rows, uint64_t bytes,
                                     uint64_t total_bytes);
+/* The same thread: what is wrong with a row that is left out, of the first few of them. */
+typedef void (*ls_dataset_left_out)(void *context, const char *why);
 
 /* Strings are used during the open only. */
 typedef struct ls_dataset_options {
@@ -38,7 +40,8 @@ typedef struct ls_dataset_options {
                                  has no name once it is open, so that nothing stays after a crash */
     ls_threads *threads;      /* NULL: the caller's thread alone. Never changes a bit */
     ls_dataset_progress progress; /* may be NULL */
-    void *progress_context;
+    ls_dataset_left_out left_out; /* may be NULL */
+    void *context;                /* of both */
 } ls_dataset_options;
 
 typedef struct ls_dataset ls_dataset;

@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "data/dataset_internal.h"
 
 /* A chunk ends at the first of the two limits. A part is what one thread takes at a time. */
@@ -116,8 +115,7 @@ static ls_status report_progress(opening *work, bool last, ls_error *error)
     if (!options->progress || (!last && now - work->reported < progress_seconds)) return LS_OK;
     work->reported = now;
     uint64_t total = ls_table_bytes(work->table), done = last ? total : work->bytes;
-    if (options->progress(options->progress_context, work->dataset->count, done, total))
-        return LS_OK;
+    if (options->progress(options->context, work->dataset->count, done, total)) return LS_OK;
     return ls_fail(error, LS_INTERRUPTED, "%s: reading was stopped", options->path);
 }
 
@@ -181,8 +179,8 @@ static ls_status read_rows(opening *work, ls_error *error)
         if (status == LS_INVALID && work->options->skip_bad_rows &&
             ls_table_can_skip(work->table)) {
             more = true;
-            if (dataset->skipped++ < SHOWN_BAD_ROWS)
-                ls_log(LS_LOG_WARNING, "row left out: %s", bad.text);
+            if (dataset->skipped++ < SHOWN_BAD_ROWS && work->options->left_out)
+                work->options->left_out(work->options->context, bad.text);
             continue;
         }
         if (status != LS_OK) {

@@ -63,11 +63,6 @@ int32_t ls_sampler_capacity(const ls_sampler *sampler)
     return sampler->capacity;
 }
 
-int32_t ls_sampler_leaf_size(const ls_sampler *sampler)
-{
-    return sampler->options.leaf_size;
-}
-
 /* Uniform in [0, bound), named by (seed, epoch, index): the high half of word x bound; words whose
  * low half falls into the part that would favour some results are thrown away (Lemire, "Fast random
  * integer generation in an interval", ACM TOMACS 29(1), 2019). */

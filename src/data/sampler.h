@@ -28,9 +28,8 @@ ls_status ls_sampler_new(ls_sampler **out, const ls_sampler_options *options,
                          ls_error *error) LS_MUST_CHECK;
 void ls_sampler_free(ls_sampler *sampler); /* NULL is allowed */
 
-int64_t ls_sampler_batches(const ls_sampler *sampler);   /* in an epoch: count / batch_size, up */
-int32_t ls_sampler_capacity(const ls_sampler *sampler);  /* samples of the largest batch */
-int32_t ls_sampler_leaf_size(const ls_sampler *sampler); /* as given */
+int64_t ls_sampler_batches(const ls_sampler *sampler);  /* in an epoch: count / batch_size, up */
+int32_t ls_sampler_capacity(const ls_sampler *sampler); /* samples of the largest batch */
 
 /* Batch `index` (0 .. batches - 1) of `epoch`: its sample ids into `out` [capacity], their number
  * into *count: batch_size but for the epoch's last batch.

@@ -347,11 +347,6 @@ const char *ls_table_label_column(const ls_table *table)
     return table->columns[ROLE_LABEL].name;
 }
 
-const char *ls_table_path(const ls_table *table)
-{
-    return table->window.file.path;
-}
-
 uint64_t ls_table_bytes(const ls_table *table)
 {
     return table->window.file.bytes;

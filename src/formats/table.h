@@ -47,7 +47,6 @@ void ls_table_free(ls_table *table); /* NULL is allowed */
 const char *ls_table_text_column(const ls_table *table);
 const char *ls_table_text_pair_column(const ls_table *table);
 const char *ls_table_label_column(const ls_table *table);
-const char *ls_table_path(const ls_table *table);
 uint64_t ls_table_bytes(const ls_table *table); /* of the file, for progress */
 
 /* Texts are valid UTF-8 without NUL bytes, not NUL-terminated but for `label`; borrowed until the

@@ -105,15 +105,7 @@ static inline vec vec_sqrt(vec a)
 {
     return (vec)_mm512_sqrt_ps((__m512)a);
 }
-/* Nearest integer, ties to even; int conversions of |x| < 2^31. */
-static inline vec vec_round(vec a)
-{
-    return (vec)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-static inline ivec vec_to_int(vec a)
-{
-    return (ivec)_mm512_cvtps_epi32((__m512)a);
-}
+/* Of |x| < 2^31. */
 static inline vec vec_from_int(ivec a)
 {
     return (vec)_mm512_cvtepi32_ps((__m512i)a);
@@ -169,14 +161,6 @@ static inline vec vec_min(vec a, vec b)
 static inline vec vec_sqrt(vec a)
 {
     return (vec)_mm256_sqrt_ps((__m256)a);
-}
-static inline vec vec_round(vec a)
-{
-    return (vec)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-static inline ivec vec_to_int(vec a)
-{
-    return (ivec)_mm256_cvtps_epi32((__m256)a);
 }
 static inline vec vec_from_int(ivec a)
 {
@@ -234,14 +218,6 @@ static inline vec vec_min(vec a, vec b)
 static inline vec vec_sqrt(vec a)
 {
     return __builtin_sqrtf(a);
-}
-static inline vec vec_round(vec a)
-{
-    return __builtin_rintf(a);
-}
-static inline ivec vec_to_int(vec a)
-{
-    return (ivec)__builtin_rintf(a);
 }
 static inline vec vec_from_int(ivec a)
 {

@@ -44,7 +44,7 @@ static inline ls_value_id ls_schedule_for(const ls_program *program, ls_schedule
 /* Bytes of all operands once, and the given FLOPs. */
 ls_cost ls_cost_of(const ls_program *program, const ls_op *op, const ls_extents *extents,
                    double flops);
-/* FLOPs for a fixed number of them an element of output 0. */
+/* Elements of a value at these extents. */
 double ls_elements_of(const ls_program *program, ls_value_id id, const ls_extents *extents);
 
 #endif

@@ -18,8 +18,8 @@ typedef struct ls_gradient_pass {
     int32_t value_count;
 } ls_gradient_pass;
 
-/* Append backward ops for everything that leads to `loss_op`, a classifier loss whose rule starts
- * the chain. Every parameter that an op reads gets a gradient value "gradient.<name>". */
+/* Append backward ops for everything that leads to the classifier loss, whose rule starts the
+ * chain. Every parameter that an op reads gets a gradient value "gradient.<name>". */
 ls_status ls_program_differentiate(ls_program *program, ls_schedules schedules,
                                    ls_error *error) LS_MUST_CHECK;
 

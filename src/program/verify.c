@@ -101,8 +101,6 @@ static bool reads(const ls_op *op, ls_value_id id)
     return false;
 }
 
-/* A value may be written by several ops, each a part of it, but only before it is read; an update
- * in place reads what it writes. */
 /* What is fetched of a run is all of its values. */
 static void arrive_whole(const verifier *v, const ls_op *op)
 {
@@ -111,6 +109,8 @@ static void arrive_whole(const verifier *v, const ls_op *op)
             state_of(v, id)->holds = id;
 }
 
+/* A value may be written by several ops, each a part of it, but only before it is read; an update
+ * in place reads what it writes. */
 static ls_status verify_writes(const verifier *v, const ls_op *op, ls_error *error)
 {
     for (int i = 0; i < LS_MAX_OUTPUTS; i++) {

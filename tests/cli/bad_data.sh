@@ -100,6 +100,8 @@ skips() {
     printf "$2" >"$1"
     expect 0 "$LOCKSTEP" train --model model --train "$1" --output out --max-steps 1 --skip-bad-rows
     says err.txt "$1: $3 bad row" "left out"
+    # The first three are named.
+    [[ $(grep -c "^row left out: $1:[0-9]*: " err.txt) -eq $(($3 < 3 ? $3 : 3)) ]] || { cat err.txt && fail "rows left out are not named"; }
     jq -e ".train_rows == $4 and .train_rows_left_out == $3" out/run.json >skipped.txt ||
         { cat out/run.json && fail "run.json counts other rows"; }
     rm -r out

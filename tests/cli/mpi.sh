@@ -10,7 +10,7 @@ write_reviews validation.tsv 41 2
 train=("$LOCKSTEP" train --model "$SOURCE/tests/data/tiny-bert" --train train.tsv --quiet
     --validation validation.tsv --batch-size 32 --max-steps 30 --learning-rate 1e-3 --threads 1)
 # Of model.safetensors, on any machine and layout.
-golden=8ed059ae479ee1418243004a0ca8ce744d8b8a8805c953f970d03d89917ee72d
+known=8ed059ae479ee1418243004a0ca8ce744d8b8a8805c953f970d03d89917ee72d
 hosts=one
 if two_hosts_start; then
     hosts="one two"
@@ -24,9 +24,15 @@ numbers() {
     jq -c '{evaluation, step, epoch, loss, learning_rate, gradient_norm, samples, tokens, accuracy, macro_f1, confusion}' "$1"
 }
 
-expect 0 "${train[@]}" --output single
-says out.txt "sha256 $golden"
-numbers single/metrics.jsonl >single.txt
+# one_device FOLDER: what the layouts are held against, in $golden, $moments and single.txt.
+one_device() {
+    expect 0 "${train[@]}" --output "$1" --save-every 30
+    golden=$(sha256sum <"$1/model.safetensors")
+    moments=$(sha256sum <"$1/checkpoint-30/optimizer.safetensors")
+    numbers "$1/metrics.jsonl" >single.txt
+}
+one_device single
+[[ $golden == "$known  -" ]] || fail "other weights than on any machine: $golden"
 
 # check HOSTS PROCESSES DEVICES THREADS BUCKET PASS [STRATEGY [FLAGS...]]
 check() {
@@ -34,9 +40,11 @@ check() {
     shift 3
     if [[ $hosts == two ]]; then start=(two_hosts_mpirun $(((processes + 1) / 2)) $((processes / 2))); fi
     expect 0 "${start[@]}" "${train[@]}" --output out --strategy "$strategy" --devices "$devices" \
-        --threads "$1" --bucket-size "$2" --samples-per-pass "$3" "${flags[@]}"
+        --threads "$1" --bucket-size "$2" --samples-per-pass "$3" --save-every 30 "${flags[@]}"
     local what="$hosts host, $processes processes of $devices devices, $*"
-    [[ $(sha256sum <out/model.safetensors) == "$golden  -" ]] || fail "$what: other weights"
+    [[ $(sha256sum <out/model.safetensors) == "$golden" ]] || fail "$what: other weights"
+    [[ $(sha256sum <out/checkpoint-30/optimizer.safetensors) == "$moments" ]] || fail "$what: another optimizer state"
+    rm -r out/checkpoint-30
     numbers out/metrics.jsonl | cmp -s - single.txt || fail "$what: other metrics"
     [[ $(grep -c '^trained 30 steps' out.txt) -eq 1 ]] || { cat out.txt && fail "$what: not said once"; }
     [[ $(jq '.planned_bytes == .measured_bytes' out/run.json) == true ]] || fail "$what: other memory than planned"
@@ -92,9 +100,7 @@ fi
 if [[ -n ${LOCKSTEP_TEST_LONG:-} ]]; then
     of_32=$golden
     train+=(--batch-size 96)
-    expect 0 "${train[@]}" --output single96
-    golden=$(sha256sum <single96/model.safetensors | cut -d' ' -f1)
-    numbers single96/metrics.jsonl >single.txt
+    one_device single96
     for host in $hosts; do
         for strategy in zero2 zero3; do
             for ranks in 1:32 2:16 3:12 4:8 8:4; do
@@ -181,7 +187,7 @@ fi
 # Buckets travel beside the backward pass, or after it, with the same bits; a profile shows it.
 beside() {
     expect 0 "$@" --output out --strategy ddp --bucket-size 16KiB --profile
-    [[ $(sha256sum <out/model.safetensors) == "$golden  -" ]] || fail "$*: other weights"
+    [[ $(sha256sum <out/model.safetensors) == "$golden" ]] || fail "$*: other weights"
     read -r early every < <(python3 "$SOURCE/tests/cli/overlap.py" out/profile/trace.json)
     [[ $every -ge 20 ]] || fail "$*: the trace has only $every sums"
 }

@@ -28,6 +28,31 @@ for signal in INT TERM; do
     expect 0 "$LOCKSTEP" evaluate --model "out$signal" --data train.tsv
 done
 
+# A second one ends it at once, whatever the first one waits for: here a step of minutes.
+write_reviews wide.tsv 3000 1
+status=0
+python3 - "$LOCKSTEP" train --model "$SOURCE/tests/data/tiny-bert" --train wide.tsv --output twice --batch-size 3000 \
+    --epochs 100000 --threads 1 >out.txt 2>err.txt <<'PYTHON' || status=$?
+import signal, subprocess, sys, time
+run = subprocess.Popen(sys.argv[1:], stderr=subprocess.PIPE, text=True)
+seen = ""
+for line in run.stderr:
+    seen += line
+    if "step " in line and "stopping" not in seen:
+        run.send_signal(signal.SIGINT)
+    if "stopping after this step" in line:
+        run.send_signal(signal.SIGINT)
+        break
+begin = time.monotonic()
+seen += run.stderr.read()
+run.wait(timeout=60)
+sys.stderr.write(seen)
+print(time.monotonic() - begin)
+sys.exit(128 - run.returncode if run.returncode < 0 else run.returncode)
+PYTHON
+[[ $status -eq 130 ]] || { cat out.txt err.txt && fail "a second SIGINT gives status $status"; }
+[[ ! -e twice/model.safetensors ]] || fail "a second SIGINT waits for the model"
+
 # While data is read there is no model yet: it ends soon, says so, and leaves nothing.
 # The file is so large that the signal comes long before its end.
 write_reviews large.tsv 100 1

@@ -309,7 +309,7 @@ static void progress_is_told_and_may_stop(void **state)
     ls_labels *labels = fixture_labels();
     ls_dataset_options options = options_for("train.tsv", labels);
     options.progress = note_progress;
-    options.progress_context = &seen;
+    options.context = &seen;
     assert_ok(ls_dataset_open(&dataset, &options, &error), error);
     assert_true(seen.calls >= 1);
     assert_int_equal(seen.rows, ROWS);

@@ -69,6 +69,7 @@ static void check_layout(const char *model, layout l, const tiny_outcome *wanted
     options.threads = l.threads;
     options.bucket_size = l.bucket_size;
     options.samples_per_pass = l.samples_per_pass;
+    options.save_every = STEPS;
     snprintf(what, sizeof what, "%s, %lld threads, buckets of %lld, %lld samples a pass, devices",
              model, (long long)l.threads, (long long)l.bucket_size, (long long)l.samples_per_pass);
     tiny_outcome got = tiny_run(&options, folder);
@@ -94,6 +95,7 @@ static void devices_do_not_matter(void **state)
     static const int sample[DEVICE_COUNTS] = {0, 1, 2, 3, 6};
     for (size_t m = 0; m < sizeof golden / sizeof *golden; m++) {
         ls_options single = parallel_options(golden[m].model);
+        single.save_every = STEPS;
         tiny_outcome wanted = tiny_run(&single, folder);
         assert_int_equal(wanted.report.steps, STEPS);
         assert_string_equal(wanted.weights, golden[m].weights);

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/digest.h"
 #include "base/random.h"
 #include "lockstep.h"
 
@@ -99,6 +101,7 @@ static inline ls_options tiny_options(const char *model, const char *train, cons
  * without their times: of each step the loss and the gradient norm, with all their digits. */
 typedef struct tiny_outcome {
     char weights[65];
+    char moments[65]; /* of optimizer.safetensors after the last step, if that was saved; else "" */
     char metrics[16384];
     ls_train_report report;
 } tiny_outcome;
@@ -127,7 +130,18 @@ static inline void tiny_read_metrics(const char *output, char *into, size_t byte
     fclose(file);
 }
 
-/* Run it into a folder below `folder`. */
+static inline void tiny_read_moments(const char *output, int64_t step, char into[65])
+{
+    char name[64];
+    ls_error error;
+    snprintf(name, sizeof name, "checkpoint-%lld", (long long)step);
+    char *checkpoint = strdup(test_path(output, name));
+    const char *path = test_path(checkpoint, "optimizer.safetensors");
+    if (access(path, R_OK) == 0) assert_ok(ls_file_sha256(path, into, &error), error);
+    test_folder_remove(checkpoint); /* the next run is a new one in the same folder */
+}
+
+/* Run it into a folder below `folder`. A checkpoint of the last step gives the optimizer state. */
 static inline tiny_outcome tiny_run(const ls_options *options, const char *folder)
 {
     tiny_outcome result = {0};
@@ -138,6 +152,7 @@ static inline tiny_outcome tiny_run(const ls_options *options, const char *folde
     assert_ok(ls_train(&own, NULL, NULL, &result.report, &error), error);
     memcpy(result.weights, result.report.weights_sha256, sizeof result.weights);
     tiny_read_metrics(output, result.metrics, sizeof result.metrics);
+    tiny_read_moments(output, own.max_steps, result.moments);
     free(output);
     return result;
 }
@@ -151,6 +166,9 @@ static inline void tiny_check_same(const tiny_outcome *got, const tiny_outcome *
     if (strcmp(got->weights, wanted->weights) != 0)
         fail_msg("%s %lld: weights %s, wanted %s", what, (long long)value, got->weights,
                  wanted->weights);
+    if (strcmp(got->moments, wanted->moments) != 0)
+        fail_msg("%s %lld: optimizer state %s, wanted %s", what, (long long)value, got->moments,
+                 wanted->moments);
 }
 
 #endif
