@@ -216,3 +216,7 @@ says err.txt "one of 2" "srun --mpi=pmix"
 expect 0 mpi_one 2 "${train[@]}" --output out --strategy ddp --learning-rate-scaling sqrt --base-batch-size 8
 says err.txt "learning rate 0.002: 0.001 for a batch of 8, times 2 for one of 32"
 [[ $(jq '.settings.learning_rate.value' out/run.json) == 0.002 ]] || fail "run.json has another learning rate"
+expect 0 mpi_one 2 "${train[@]}" --output out --strategy ddp --learning-rate-scaling linear --base-batch-size 8
+says err.txt "learning rate 0.004: 0.001 for a batch of 8, times 4 for one of 32"
+expect 2 "${train[@]}" --output new --learning-rate-scaling cubic --base-batch-size 8
+says err.txt "--learning-rate-scaling: 'cubic'" "none, linear, sqrt"
