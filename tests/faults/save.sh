@@ -44,7 +44,10 @@ for async in true false; do
             # All calls of a kind, or a sample.
             for ((n = 1; n < 400 && !ended; n += long ? 1 : 1 + RANDOM % 29)); do
                 try "$site:$n:$action"
+                # Nobody sees a short write: there are as many calls as could fail.
+                if [[ $action == short && $n -ge $calls ]]; then ended=1; fi
             done
+            calls=$n
             [[ $ended -eq 1 ]] || fail "$site:$action: a save has more than 400 calls"
         done
     done
