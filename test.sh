@@ -45,12 +45,18 @@ counted() {
     return $status
 }
 
-# unit_tests BUILD COMMAND...: ctest in BUILD; each test of a program counts, from what cmocka wrote.
+# unit_tests BUILD COMMAND...: ctest in BUILD; each test of a program counts, from what cmocka wrote. What the programs
+# that failed have written comes once more behind all others: the end of a part's log is what is printed.
 unit_tests() {
-    local log=$1/Testing/Temporary status=0
+    local log=$1/Testing/Temporary status=0 name
     shift
     rm -rf "$log"
     "$@" || status=$?
+    if [[ -e $log/LastTestsFailed.log ]]; then
+        cut -d: -f2 "$log/LastTestsFailed.log" | while read -r name; do
+            awk -v begin="Testing: $name" 'substr($0, length($0) - length(begin) + 1) == begin { on = 1 } on; /^<end of output>/ { on = 0 }' "$log/LastTest.log"
+        done
+    fi
     count "$(grep -c '^\[       OK \]' "$log/LastTest.log")" "$(cat "$log/LastTestsFailed.log" 2>/dev/null | wc -l)"
     return $status
 }

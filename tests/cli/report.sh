@@ -33,3 +33,7 @@ damaged() {
 damaged 's/drawOrigin();/drawOrigin(); nothing();/' "console: "
 damaged '0,/"step_ms_median": /s//&1/' "step_ms_median: holds"
 damaged 's|<header>|&<img src="https://example.org/x.png">|' "the page names other files"
+damaged 's/(prefers-color-scheme: dark) {/(prefers-color-scheme: none) {/' "dark: page is"
+damaged 's/--muted: #56616e;/--muted: #a0a0a0;/' "light: note"
+damaged 's/#subject {/& min-width: 30rem;/' "phone: "
+damaged 's/@media print {/@media speech {/' "print: "

@@ -477,6 +477,21 @@
     for (const chart of charts) chart.update("none");
   }
 
+  /* --- paper --- */
+
+  /* Drawn anew for the columns that a sheet of A4 has: what was drawn for a screen would be scaled, its text too. */
+  const columnOfPaper = 317, widthOfPaper = 684;
+  function fitPaper() {
+    for (const chart of charts) {
+      const wide = chart.canvas.closest("figure").classList.contains("wide");
+      chart.resize(wide ? widthOfPaper : columnOfPaper, parseInt(chart.canvas.parentElement.style.height, 10));
+    }
+  }
+
+  function fitScreen() {
+    for (const chart of charts) chart.resize();
+  }
+
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   Chart.defaults.font.size = 13;
   colour();
@@ -486,4 +501,6 @@
   drawOrigin();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", colour);
   matchMedia("print").addEventListener("change", colour);
+  addEventListener("beforeprint", fitPaper);
+  addEventListener("afterprint", fitScreen);
 })();
