@@ -184,6 +184,7 @@ COLUMNS = [
     ("sent MiB", "bytes_sent_per_step", number(1, 2**20)),
     ("waited ms", "exposed_communication_ms", number(1)),
     *((part, f"share_{part}", percent) for part in ("forward", "backward", "exchange", "optimizer", "data")),
+    ("GFLOP", "flops_per_step", number(1, 1e9)),
     ("GFLOP/s", "flops_per_second", number(1, 1e9)),
     ("peak", "share_of_peak", percent),
     ("loss", "final_loss", number(4)),

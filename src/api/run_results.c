@@ -99,6 +99,7 @@ static size_t fill_facts(memory *m, ls_run_monitor *monitor, const ls_train_repo
     *at++ = number("bytes_sent_per_step", sizeof(float) * steps.elements_per_step);
     *at++ = number("exposed_communication_ms", 1e3 * steps.mean.exchange);
     *at++ = object("share", m->shares, SHARES);
+    *at++ = number("flops_per_step", steps.flops_per_step);
     *at++ = number("flops_per_second", steps.flops_per_second);
     *at++ = number("share_of_peak", peak > 0 ? steps.flops_per_second / peak : NAN);
     *at++ = integer("skipped_steps", monitor->skipped);

@@ -33,6 +33,7 @@ typedef enum ls_measure_source {
     X(SHARE_EXCHANGE, "share_exchange", "share.exchange", TIMING)                                  \
     X(SHARE_OPTIMIZER, "share_optimizer", "share.optimizer", TIMING)                               \
     X(SHARE_DATA, "share_data", "share.data", TIMING)                                              \
+    X(FLOPS_PER_STEP, "flops_per_step", "flops_per_step", TIMING)                                  \
     X(FLOPS_PER_SECOND, "flops_per_second", "flops_per_second", TIMING)                            \
     X(SHARE_OF_PEAK, "share_of_peak", "", ROWS)                                                    \
     X(OP_BYTES_PER_SECOND, "op_bytes_per_second", "", FULL)                                        \

@@ -97,6 +97,7 @@ ls_step_summary ls_step_statistics_summary(ls_step_statistics *statistics)
         .step_seconds_median = NAN,
         .step_seconds_p95 = NAN,
         .elements_per_step = (double)total->elements / steps,
+        .flops_per_step = total->flops / steps,
         .mean = divide(&total->times, steps),
         .share = divide(&total->times, seconds),
     };

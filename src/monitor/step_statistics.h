@@ -33,7 +33,7 @@ typedef struct ls_step_summary {
     double seconds;
     double samples_per_second, tokens_per_second, flops_per_second;
     double step_seconds_median, step_seconds_p95;
-    double elements_per_step;
+    double elements_per_step, flops_per_step;
     ls_step_times mean;  /* seconds a step */
     ls_step_times share; /* of the mean step's time: the five add up to 1 */
 } ls_step_summary;

@@ -20,6 +20,7 @@ if ! is_sanitized; then
         --max-steps 4 --timing-rounds 1
     says out.txt "Same bits: all"
     is zero '[.rows[].name] - ["single, all cores"] == ["single", "ddp", "zero1", "zero2", "zero3", "zero3+offload", "single+recompute"]'
+    is zero '[.rows[] | [.final_loss, .accuracy, .macro_f1]] | unique | length == 1'
     is zero '.rows | all(.state == "done" and .same_bits_as_single and .planned_device_bytes == .peak_device_bytes)'
     is zero '[.rows[] | select(.devices == 2) | .memory.optimizer_state] | .[0] > .[1] and (.[4] // 0) == 0'
     is zero '[.rows[] | select(.name == "single+recompute")][0] | .devices == 1'
@@ -33,6 +34,9 @@ is out '[.rows[].name] == ["single", "single, all cores", "ddp"] or ([.rows[].na
 is out '[.batch_size_rows[] | [.name, .batch_size]] == [["single", 8], ["ddp", 8]]'
 is out '[.rows[], .batch_size_rows[]] | all(.state == "done" and .same_bits_as_single and .samples_per_second > 0)'
 is out '[.rows[].weights_sha256] | unique | length == 1'
+is out '[.rows[].final_loss] | unique | length == 1'
+is out '.rows[0].final_loss != .batch_size_rows[0].final_loss'
+is out '.rows | .[0].flops_per_step as $one | all((.flops_per_step / $one - 1 | fabs) < 0.05)'
 is out '.rows[0].weights_sha256 != .batch_size_rows[0].weights_sha256'
 is out '.rows[0] | .speed_up == 1 and .efficiency == 1 and .devices == 1 and .threads == 1'
 is out '.rows[-1] | .devices == 2 and (.efficiency - .speed_up / 2 | fabs) < 1e-12'

@@ -86,7 +86,7 @@ def scale_of(key):
         return 1 << 20
     if key.startswith("share_") or key == "efficiency":
         return 0.01
-    return 1e9 if key == "flops_per_second" else 1
+    return 1e9 if key.startswith("flops_per_") else 1
 
 
 browser = Browser(chromium)

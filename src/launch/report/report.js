@@ -373,7 +373,7 @@
     ["Speed", [
       ["samples_per_second", "samples/s", figures], ["real_tokens_per_second", "real tokens/s", counted], ["step_ms_median", "ms a step, median", figures],
       ["step_ms_p95", "ms a step, 95th percentile", figures], ["speed_up", "speed-up", figures], ["efficiency", "efficiency", percent],
-      ["flops_per_second", "GFLOP/s", giga], ["share_of_peak", "share of this machine's peak", percent],
+      ["flops_per_step", "GFLOP a step", giga], ["flops_per_second", "GFLOP/s", giga], ["share_of_peak", "share of this machine's peak", percent],
       ["seconds_to_target_accuracy", "seconds to the target accuracy", figures]]],
     ["Memory and communication", [
       ["planned_device_bytes", "device memory planned, MiB", mebibytes], ["peak_device_bytes", "device memory measured, MiB", mebibytes],

@@ -500,6 +500,7 @@ static void check_results(const ls_options *options, const ls_train_report *repo
     assert_string_equal(text_of(results, "weights_sha256"), report->weights_sha256);
     assert_true(number_of(results, "step_ms_p95") >= number_of(results, "step_ms_median"));
     assert_true(number_of(results, "flops_per_second") > 0);
+    assert_true(number_of(results, "flops_per_step") > 0);
     assert_true(number_of(results, "host_peak_bytes") > 1e6);
     assert_true(number_of(results, "bytes_sent_per_step") ==
                 4 * number_of(results, "elements_sent_per_step"));
