@@ -67,6 +67,18 @@ grep -q pmix kinds.txt || skip "this srun has no --mpi=pmix"
 expect 0 "${run[@]}" --max-steps 6 --output out
 cmp single/model.safetensors out/model.safetensors || fail "two tasks of srun train another model"
 rm -r out
+# The page's own command.
+(
+    source "$SOURCE/tests/support/documented.bash"
+    documented_start
+    while IFS= read -r -d '' block; do
+        if [[ $block != srun* ]]; then continue; fi
+        expect 0 bash -euo pipefail -c "$block"
+        [[ -s out/model.safetensors ]] || fail "no model of: $block"
+        exit
+    done < <(documented_blocks "$SOURCE/docs/several-hosts.md" hosts)
+    fail "the page has no command of srun"
+)
 # As when the job's time is up soon.
 "${run[@]}" --epochs 100000 --output out >out.txt 2>err.txt &
 await 60 test -s out/metrics.jsonl || { cat err.txt && fail "no step is made"; }

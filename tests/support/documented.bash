@@ -1,5 +1,5 @@
 # Sourced by tests that run the commands of pages: those in blocks marked "sh", in the order of the page, in one folder where
-# tiny models and files bear the names that the pages give.
+# tiny models and files bear the names that the pages give. Blocks marked "hosts" need several hosts, or Slurm.
 
 documented_start() {
     mkdir page && cd page || return 1
@@ -11,11 +11,11 @@ documented_start() {
     write_reviews test.tsv 30 3
 }
 
-# Blocks of a file: documented_blocks FILE, each ended by a NUL.
+# Blocks of a file: documented_blocks FILE [MARK], each ended by a NUL.
 documented_blocks() {
-    python3 - "$1" <<'PYTHON'
+    python3 - "$1" "${2:-sh}" <<'PYTHON'
 import re, sys
-for block in re.findall(r"^```sh\n(.*?)^```$", open(sys.argv[1]).read(), re.MULTILINE | re.DOTALL):
+for block in re.findall(rf"^```{sys.argv[2]}\n(.*?)^```$", open(sys.argv[1]).read(), re.MULTILINE | re.DOTALL):
     print(block, end="\0")
 PYTHON
 }
