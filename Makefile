@@ -27,7 +27,7 @@ CPPFLAGS += -D_GNU_SOURCE -Iinclude -Isrc -DLS_VERSION='"$(VERSION)"' \
 WARNINGS := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Werror
 # Fail points of the fault tests (base/fail_point.h): never in what is installed. Only the sources that have some
 # are compiled again for them; all other objects are those of the build without.
-FAIL_POINT_SOURCES := $(if $(FAIL_POINTS),$(shell grep -lE '"(base/fail_point|engine/faults)\.h"' src/*/*.c))
+FAIL_POINT_SOURCES := $(if $(FAIL_POINTS),$(shell grep -lE '"(base/fail_point|engine/faults)\.h"' src/*/*.c src/*/*/*.c))
 PLAIN_BUILD := $(if $(FAIL_POINTS),$(patsubst build/faults%,build%,$(BUILD)),$(BUILD))
 # Contraction off: a multiply and an add are fused only where the source says so.
 NUMERIC := -ffp-contract=off -fno-math-errno -fno-trapping-math
@@ -49,17 +49,17 @@ ISA_FLAGS_avx512 := -DLS_ISA_AVX512 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq
                     -mprefer-vector-width=512
 
 KERNEL_SOURCES := $(wildcard src/kernels/*.c)
-CLI_SOURCES := $(wildcard src/cli/*.c src/launch/*.c)
+CLI_SOURCES := $(wildcard src/cli/*.c src/launch/*.c src/compare/*.c)
 LIBRARY_SOURCES := $(filter-out $(KERNEL_SOURCES) $(CLI_SOURCES) $(if $(MPI),,src/comm/mpi/%), \
                      $(wildcard src/*/*.c src/*/*/*.c))
 KERNEL_OBJECTS := $(foreach isa,$(ISAS),$(KERNEL_SOURCES:src/%.c=$(PLAIN_BUILD)/obj/$(isa)/%.o))
 LIBRARY_OBJECTS := $(patsubst src/%.c,$(PLAIN_BUILD)/obj/%.o,$(filter-out $(FAIL_POINT_SOURCES),$(LIBRARY_SOURCES))) \
                    $(FAIL_POINT_SOURCES:src/%.c=$(BUILD)/obj/%.o) $(KERNEL_OBJECTS)
 # The page of `lockstep compare`, Chart.js included, is part of the program.
-REPORT := src/launch/report
+REPORT := src/compare/report
 CHART_JS ?= /usr/share/javascript/chart.js/chart.min.js
 REPORT_FILES := $(REPORT)/template.html $(REPORT)/report.css $(REPORT)/report.js $(CHART_JS)
-CLI_OBJECTS := $(CLI_SOURCES:src/%.c=$(PLAIN_BUILD)/obj/%.o) $(PLAIN_BUILD)/obj/launch/report_assets.o
+CLI_OBJECTS := $(CLI_SOURCES:src/%.c=$(PLAIN_BUILD)/obj/%.o) $(PLAIN_BUILD)/obj/compare/report_assets.o
 
 TEST_SOURCES := $(wildcard tests/unit/*/test_*.c)
 SUPPORT_OBJECTS := $(patsubst tests/support/%.c,$(BUILD)/test-support/%.o,$(wildcard tests/support/*.c))
@@ -109,7 +109,7 @@ $(BUILD)/obj/%.o: src/%.c Makefile
 	$(CC) $(CPPFLAGS) $(FAIL_POINTS_DEFINED) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 endif
 
-$(PLAIN_BUILD)/obj/launch/report_assets.o: src/launch/report_assets.S $(REPORT_FILES) Makefile
+$(PLAIN_BUILD)/obj/compare/report_assets.o: src/compare/report_assets.S $(REPORT_FILES) Makefile
 	@mkdir -p $(@D)
 	$(CC) -DLS_REPORT_TEMPLATE=$(REPORT)/template.html -DLS_REPORT_STYLE=$(REPORT)/report.css \
 	    -DLS_REPORT_SCRIPT=$(REPORT)/report.js -DLS_REPORT_CHART=$(CHART_JS) -c -o $@ $<

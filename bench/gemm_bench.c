@@ -100,7 +100,6 @@ static ls_operand operand(ls_value *value, int64_t rows, int64_t columns, void *
 /* The op as the executor would call it: cut among the device's threads. */
 static void make_call(bench_case *c)
 {
-    static const ls_extents fixed = {{1}};
     static const ls_op_kind kinds[] = {LS_OP_LINEAR, LS_OP_LINEAR_INPUT_GRADIENT,
                                        LS_OP_WEIGHT_GRADIENT};
     ls_operand x = operand(&c->values[0], c->tokens, c->inputs, c->x);
@@ -109,7 +108,7 @@ static void make_call(bench_case *c)
     ls_operand bias = operand(&c->values[3], c->outputs, 1, c->bias);
     ls_operand schedule = {.data = &c->schedule};
     c->op = ls_op_of(kinds[c->product], LS_SEGMENT_PASS, "product");
-    c->call = (ls_op_call){.op = &c->op, .extents = &fixed};
+    c->call = (ls_op_call){.op = &c->op, .extents = &ls_fixed_extents};
     switch (c->product) {
     case FORWARD:
         c->call.inputs[0] = x, c->call.inputs[1] = w, c->call.inputs[2] = bias;

@@ -31,7 +31,7 @@ PEERS = [
 
 def measures():
     """(key of compare.json, key of run.json or "", source) of each number, from the list that the program has."""
-    text = (ROOT / "src/launch/compare_measures.h").read_text(encoding="utf-8")
+    text = (ROOT / "src/compare/measures.h").read_text(encoding="utf-8")
     return re.findall(r'X\([A-Z0-9_]+,\s*"(\w+)",\s*"([\w.]*)",\s*([A-Z]+)\)', re.sub(r"\\\n", " ", text))
 
 

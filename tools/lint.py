@@ -14,8 +14,9 @@ LOWER = ["base", "formats", "tokenizer", "program", "kernels", "comm"]
 MIDDLE = ["ops", "data", "models", "optimizers", "strategies", "devices"]
 MAY_INCLUDE = {
     "base": [],
+    "launch": ["base"],
     # What it reads back of the runs that it started is JSON: these two headers, and nothing of tensors.
-    "launch": ["base", "formats/json.h", "formats/utf8.h"],
+    "compare": ["base", "formats/json.h", "formats/utf8.h"],
     "formats": ["base"],
     "tokenizer": ["base", "formats"],
     "program": ["base"],
@@ -30,7 +31,7 @@ MAY_INCLUDE = {
     "engine": LOWER + MIDDLE,
     "monitor": LOWER + MIDDLE + ["engine"],
     "api": LOWER + MIDDLE + ["engine", "monitor"],
-    "cli": ["launch"],
+    "cli": ["launch", "compare"],
 }
 SEES_PUBLIC_HEADER = {"api", "cli"}
 
@@ -61,7 +62,7 @@ FORBIDDEN_CALLS = [
     (
         r"printf|vprintf|puts|putchar|perror|exit|_exit|abort|assert|err|errx|warn|warnx",
         "prints or exits: the library reports through ls_error and callbacks",
-        lambda path: path.startswith("src/") and not path.startswith(("src/cli/", "src/launch/")),
+        lambda path: path.startswith("src/") and not path.startswith(("src/cli/", "src/launch/", "src/compare/")),
     ),
     (
         r"sprintf|vsprintf|strcpy|strcat|gets|atoi|atol|atof|strtok|rand|srand|drand48|localtime|gmtime",
@@ -175,6 +176,9 @@ def check_text(report, path, text, lines):
 def check_readmes(report, repository, paths):
     folders = {"tests", "tools"} | {"/".join(path.split("/")[:2]) for path in paths
                                            if path.startswith("src/") and path.count("/") >= 2}
+    # Folders below those, where there is an order to read them in.
+    below = [path.rsplit("/", 1)[0] for path in paths if path.startswith("src/") and path.count("/") > 2 and path.endswith(".c")]
+    folders |= {folder for folder in below if below.count(folder) > 1}
     folders |= {folder for folder in ("bench", "examples") if (repository / folder).is_dir()}
     for folder in sorted(folders):
         if f"{folder}/README.md" not in paths:

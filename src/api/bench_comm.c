@@ -5,7 +5,7 @@
 #include "api/settings.h"
 #include "base/alloc.h"
 #include "base/text.h"
-#include "engine/comm_bench.h"
+#include "engine/exchange/comm_bench.h"
 
 static const int64_t least_bytes = 64 << 10, most_bytes = 128 << 20;
 

@@ -5,8 +5,8 @@
 #include <jansson.h>
 
 #include "api/run_monitor.h"
-#include "engine/checkpoint_folder.h"
-#include "engine/saver.h"
+#include "engine/checkpoint/folder.h"
+#include "engine/checkpoint/saver.h"
 #include "formats/weights.h"
 #include "lockstep.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "api/training_run.h"
+#include "api/comparison.h"
 #include "base/alloc.h"
 #include "base/files.h"
 #include "base/text.h"

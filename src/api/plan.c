@@ -3,7 +3,7 @@
 
 #include "api/fitting.h"
 #include "api/plan_data.h"
-#include "api/training_run.h"
+#include "api/training_memory.h"
 #include "base/alloc.h"
 #include "base/text.h"
 

@@ -7,7 +7,7 @@
 #include "api/auto_strategy.h"
 #include "api/plan_data.h"
 #include "api/planner.h"
-#include "api/training_run.h"
+#include "api/training_memory.h"
 #include "base/alloc.h"
 #include "base/numbers.h"
 #include "formats/utf8.h"
@@ -119,11 +119,6 @@ static ls_status print_row(table *t, const ls_candidate *candidate, ls_error *er
     return ls_text_print(t->text, error, "\n");
 }
 
-static int64_t leaves_of(const ls_assembly_options *options)
-{
-    return (options->batch_size + options->leaf_size - 1) / options->leaf_size;
-}
-
 static ls_status print_devices(table *t, int devices, ls_error *error)
 {
     ls_candidate candidates[LS_MOST_CANDIDATES];
@@ -135,7 +130,7 @@ static ls_status print_devices(table *t, int devices, ls_error *error)
         ls_candidate_name(candidates);
     }
     /* What refuses the first one for its devices refuses all. */
-    if (count > 1 && devices > leaves_of(&t->planner.base.training)) {
+    if (count > 1 && devices > ls_assembly_leaves(&t->planner.base.training)) {
         count = 1;
         snprintf(candidates->name, sizeof candidates->name, "any");
     }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/training_run.h"
+#include "api/training_memory.h"
 
 void ls_planner_init(ls_planner *planner, const ls_session *session,
                      const ls_run_memory_options *base)

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/training_run.h"
+#include "api/rank_logs.h"
 #include "base/alloc.h"
 #include "comm/tree.h"
 

@@ -8,7 +8,7 @@
 #include "api/training_run.h"
 #include "base/alloc.h"
 #include "base/files.h"
-#include "engine/tensor_file.h"
+#include "engine/checkpoint/tensor_file.h"
 #include "formats/json.h"
 #include "formats/manifest.h"
 

@@ -1,11 +1,7 @@
 /* What a training run says of itself in run.json. */
-#include "api/run_record.h"
-#include "api/training_run.h"
+#include "api/run_facts.h"
 
-double ls_training_run_seconds(const ls_training_run *run)
-{
-    return run->seconds_before + run->report.seconds;
-}
+#include "api/run_record.h"
 
 ls_status ls_training_run_record(ls_training_run *run, bool finished, ls_error *error)
 {

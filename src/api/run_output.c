@@ -1,5 +1,5 @@
 /* A run's output folder before anything in it is changed. */
-#include "api/training_run.h"
+#include "api/run_output.h"
 #include "base/alloc.h"
 #include "base/files.h"
 #include "engine/shared_folder.h"

@@ -7,7 +7,7 @@
 #include "api/settings.h"
 #include "base/alloc.h"
 #include "base/topology.h"
-#include "engine/message_bytes.h"
+#include "engine/exchange/message_bytes.h"
 
 ls_status ls_session_threads(const ls_options *options, int64_t devices, int *threads,
                              ls_error *error)

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/rank_logs.h"
+#include "api/run_facts.h"
 #include "api/training_run.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -118,11 +120,10 @@ typedef struct saving {
 
 static int64_t parameter_elements(const ls_assembly *assembly)
 {
-    static const ls_extents fixed = {{1}};
     int64_t sum = 0;
     for (size_t i = 0; i < assembly->model.parameter_count; i++) {
         ls_value_id id = assembly->model.parameters[i].value;
-        sum += ls_value_elements(ls_value_of(assembly->program, id), &fixed);
+        sum += ls_value_elements(ls_value_of(assembly->program, id), &ls_fixed_extents);
     }
     return sum;
 }

@@ -1,8 +1,10 @@
 /* What a run asks of memory: its assembly, as settings and data say. */
+#include "api/training_memory.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "api/training_run.h"
+#include "api/checkpoints.h"
 #include "base/memory_limit.h"
 
 /* Tokens of the longest row that is evaluated; with neither file, room for the training rows. */

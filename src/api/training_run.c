@@ -4,7 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/comparison.h"
 #include "api/fitting.h"
+#include "api/rank_logs.h"
+#include "api/run_facts.h"
+#include "api/run_output.h"
+#include "api/training_memory.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -355,6 +360,11 @@ void ls_training_run_close(ls_training_run *run)
     if (run->session.options->output)
         ls_output_unmake(run->session.options->output, run->made_output);
     ls_session_close(&run->session);
+}
+
+double ls_training_run_seconds(const ls_training_run *run)
+{
+    return run->seconds_before + run->report.seconds;
 }
 
 ls_status ls_training_run_evaluate(ls_training_run *run, const ls_dataset *dataset,

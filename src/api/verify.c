@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/files.h"
 #include "base/numbers.h"
-#include "engine/checkpoint_folder.h"
+#include "engine/checkpoint/folder.h"
 #include "formats/manifest.h"
 #include "formats/weights.h"
 #include "lockstep.h"

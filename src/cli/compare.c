@@ -10,7 +10,7 @@
 #include "cli/exit_status.h"
 #include "cli/format.h"
 #include "cli/signals.h"
-#include "launch/compare.h"
+#include "compare/compare.h"
 
 enum { LINE_BYTES = 1024 };
 
@@ -103,7 +103,9 @@ static int compare(const ls_invocation *invocation)
     int result = LS_EXIT_FAILED;
     if (status == LS_OK) {
         print_comparison(comparison, &invocation->options);
-        result = comparison->any_failed ? LS_EXIT_SOME_FAILED : LS_EXIT_DONE;
+        result = comparison->any_different ? LS_EXIT_DIFFERENT
+                 : comparison->any_failed  ? LS_EXIT_SOME_FAILED
+                                           : LS_EXIT_DONE;
     } else {
         /* 75 promises a result. */
         result = ls_exit_report(status == LS_INTERRUPTED ? LS_INVALID : status, &error);

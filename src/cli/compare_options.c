@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/exit_status.h"
-#include "launch/compare_machine.h"
+#include "compare/machine.h"
 
 enum { NUMBER_BYTES = 64 };
 
@@ -69,8 +69,9 @@ static ls_status read_strategy(ls_compare_strategy *strategy, const char *name, 
     ls_options scratch;
     ls_options_default(&scratch);
     if (!*name) return ls_complain(error, LS_USAGE, "--strategies: an empty name in the list");
-    *strategy = (ls_compare_strategy){.single = strcspn(name, "+") == strlen("single") &&
-                                                strncmp(name, "single", 6) == 0};
+    size_t bare = strcspn(name, "+");
+    *strategy = (ls_compare_strategy){.single = bare == strlen(LS_COMPARE_BASE) &&
+                                                strncmp(name, LS_COMPARE_BASE, bare) == 0};
     snprintf(strategy->name, sizeof strategy->name, "%s", name);
     return ls_options_set(&scratch, "strategy", name, error);
 }
@@ -79,9 +80,9 @@ static ls_status read_strategies(ls_compare_request *request, const char *list, 
 {
     char name[LS_COMPARE_NAME_BYTES];
     size_t count = 1;
-    ls_status status = read_strategy(&request->strategies[0], "single", error);
+    ls_status status = read_strategy(&request->strategies[0], LS_COMPARE_BASE, error);
     while (status == LS_OK && next_part(&list, name, sizeof name)) {
-        if (strcmp(name, "single") == 0) continue;
+        if (strcmp(name, LS_COMPARE_BASE) == 0) continue;
         for (size_t i = 0; i < count; i++)
             if (strcmp(request->strategies[i].name, name) == 0)
                 return ls_complain(error, LS_USAGE, "--strategies: '%s' stands there twice", name);

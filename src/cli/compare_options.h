@@ -3,7 +3,7 @@
 #define LS_CLI_COMPARE_OPTIONS_H
 
 #include "cli/command.h"
-#include "launch/compare.h"
+#include "compare/compare.h"
 
 enum { LS_COMPARE_MOST = 64 }; /* strategies, seeds, batch sizes */
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "launch/compare.h"
+#include "compare/compare.h"
 
 /* `columns`: of the terminal. Rows that were not compared have their reason in the first table. */
 void ls_compare_table_print(FILE *stream, int columns, const ls_comparison *comparison);

@@ -11,7 +11,7 @@ enum {
     LS_EXIT_SOME_FAILED = 3, /* compare: the others are there */
     LS_EXIT_LOST = 4,        /* a rank was lost, or kept the others waiting for too long */
     LS_EXIT_NOT_FINITE = 5,
-    LS_EXIT_DIFFERENT = 6, /* verify or an audit found a difference */
+    LS_EXIT_DIFFERENT = 6, /* verify, an audit or compare found a difference */
     LS_EXIT_STOPPED = 75,  /* by a signal, with the model written */
 };
 

@@ -13,7 +13,7 @@ static int64_t least(int64_t a, int64_t b)
 
 enum { FIRST_BUCKET_BYTES = 1 << 20 };
 
-static int64_t leaves_of(const ls_assembly_options *options)
+int64_t ls_assembly_leaves(const ls_assembly_options *options)
 {
     return (options->batch_size + options->leaf_size - 1) / options->leaf_size;
 }
@@ -21,7 +21,7 @@ static int64_t leaves_of(const ls_assembly_options *options)
 /* Samples of the rank that has most. */
 static int64_t largest_share(const ls_assembly_options *options, int ranks)
 {
-    int64_t share = (leaves_of(options) + ranks - 1) / ranks * options->leaf_size;
+    int64_t share = (ls_assembly_leaves(options) + ranks - 1) / ranks * options->leaf_size;
     return least(share, options->batch_size);
 }
 
@@ -160,7 +160,7 @@ static void find_shared_arenas(ls_assembly *assembly)
 /* A tree that no kernel's stack holds. */
 static ls_status check_leaves(const ls_assembly_options *options, ls_error *error)
 {
-    int64_t leaves = leaves_of(options);
+    int64_t leaves = ls_assembly_leaves(options);
     int64_t most = 1 << 19;
     if (!options->training || leaves <= most) return LS_OK;
     return ls_fail(error, LS_USAGE,
@@ -201,7 +201,7 @@ ls_status ls_assembly_make(ls_assembly *assembly, const ls_assembly_options *opt
     if (options->training) {
         assembly->samples_per_pass =
             least(options->samples_per_pass, largest_share(options, assembly->ranks));
-        assembly->step_leaves = leaves_of(options);
+        assembly->step_leaves = ls_assembly_leaves(options);
     }
     assembly->token_capacity = assembly->samples_per_pass * options->longest_row;
     int64_t together =

@@ -55,6 +55,8 @@ typedef struct ls_assembly {
  * `device` tells how much scratch it needs; nothing is allocated on it. */
 ls_status ls_assembly_make(ls_assembly *assembly, const ls_assembly_options *options,
                            const ls_device *device, ls_error *error) LS_MUST_CHECK;
+/* Leaves of a full batch. */
+int64_t ls_assembly_leaves(const ls_assembly_options *options);
 /* Leaves of a pass of all ranks, where gradients are sharded. */
 int64_t ls_assembly_pass_leaves(const ls_assembly *assembly, int64_t leaf_size);
 void ls_assembly_deinit(ls_assembly *assembly); /* safe on an all-zero one and twice */

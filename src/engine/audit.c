@@ -129,13 +129,12 @@ static int row_slots(const ls_touched_rows *touched, const ls_step_roots *roots,
 static uint64_t hash_gradient(const ls_audit *audit, const ls_executor *executor, ls_value_id id,
                               int rank)
 {
-    static const ls_extents fixed = {{1}};
     const ls_program *program = audit->assembly->program;
     const ls_value *value = ls_value_of(program, id);
     const float *data = ls_executor_address(executor, id);
     ls_device *device = ls_executor_device(executor);
     const ls_step_roots *roots = ls_executor_bound(executor, audit->assembly->model.inputs.roots);
-    int64_t stride = ls_value_elements(value, &fixed) / value->shape[0].constant;
+    int64_t stride = ls_value_elements(value, &ls_fixed_extents) / value->shape[0].constant;
     uint64_t hash = 0;
     if (!value->row_sparse) {
         for (int32_t root = 0; root < roots->count; root++)
@@ -170,14 +169,13 @@ void ls_audit_hash_pass(ls_audit *audit, const ls_executor *executor)
 /* Learning rate, random key and the like: what a step writes once. */
 static void copy_step_inputs(const ls_audit *audit, ls_executor *from)
 {
-    static const ls_extents fixed = {{1}};
     const ls_inputs *inputs = &audit->assembly->model.inputs;
     const ls_value_id values[] = {inputs->random_key, inputs->loss_scale};
     uint32_t words[2];
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (!ls_executor_address(audit->executor, values[i])) continue;
-        ls_executor_read(from, values[i], words, &fixed);
-        ls_executor_write(audit->executor, values[i], words, &fixed);
+        ls_executor_read(from, values[i], words, &ls_fixed_extents);
+        ls_executor_write(audit->executor, values[i], words, &ls_fixed_extents);
     }
 }
 

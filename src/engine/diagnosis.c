@@ -47,14 +47,13 @@ static ls_status look_at_parameter(ls_finding *finding, ls_executor *executor, l
 /* Elements of slot 0 that a step writes: the sum, or what the rank owns of it. */
 static int64_t written(const ls_executor *executor, ls_value_id id, const ls_value *gradient)
 {
-    static const ls_extents fixed = {{1}};
     if (gradient->layout == LS_LAYOUT_RUN) {
         ls_range held = ls_executor_held(executor, id);
         return held.end - held.begin;
     }
     if (gradient->layout != LS_LAYOUT_WHOLE) return 0;
     if (!gradient->row_sparse)
-        return ls_value_elements(gradient, &fixed) / gradient->shape[0].constant;
+        return ls_value_elements(gradient, &ls_fixed_extents) / gradient->shape[0].constant;
     const ls_touched_rows *touched = ls_executor_bound(executor, gradient->touched);
     return touched ? touched->count * gradient->shape[2].constant : 0;
 }

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "comm/tree.h"
 #include "data/reader.h"
-#include "engine/exchange.h"
+#include "engine/exchange/exchange.h"
 #include "engine/feeder.h"
 
 struct ls_evaluator {

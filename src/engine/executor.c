@@ -1,8 +1,6 @@
 #include "base/alloc.h"
 #include "engine/executor_internal.h"
 
-static const ls_extents fixed = {{1}}; /* parameters have no symbolic sizes */
-
 static bool shared_with_host(ls_plan_arena arena)
 {
     return arena == LS_PLAN_PARAMETERS || arena == LS_PLAN_MESSAGES || ls_plan_is_transient(arena);
@@ -67,7 +65,7 @@ static ls_range range_of(const ls_executor *executor, const ls_op *op)
     if (block->elements)
         return ls_layout_part(program, id, executor->rank, block->first_element, block->elements);
     if (block->owned) return ls_layout_owned(program, id, executor->rank);
-    return (ls_range){0, ls_value_elements(ls_value_of(program, id), &fixed)};
+    return (ls_range){0, ls_value_elements(ls_value_of(program, id), &ls_fixed_extents)};
 }
 
 static ls_operand operand_of(const ls_executor *executor, const ls_op *op, ls_value_id id)
@@ -191,7 +189,8 @@ ls_range ls_executor_held(const ls_executor *executor, ls_value_id value)
     ls_value_id parameter = ls_layout_parameter(executor->program, value);
     if (ls_value_of(executor->program, value)->layout != LS_LAYOUT_WHOLE)
         return ls_layout_owned(executor->program, parameter, executor->rank);
-    return (ls_range){0, ls_value_elements(ls_value_of(executor->program, parameter), &fixed)};
+    return (ls_range){
+        0, ls_value_elements(ls_value_of(executor->program, parameter), &ls_fixed_extents)};
 }
 
 ls_offload *ls_executor_offload(const ls_executor *executor)

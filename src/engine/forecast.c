@@ -3,16 +3,9 @@
 #include "comm/tree.h"
 #include "program/layout.h"
 
-static const ls_extents fixed = {{1}};
-
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
-}
-
-static int64_t leaves_of(const ls_assembly_options *options)
-{
-    return (options->batch_size + options->leaf_size - 1) / options->leaf_size;
 }
 
 /* --- passes and roots ------------------------------------------------------------------------- */
@@ -20,14 +13,14 @@ static int64_t leaves_of(const ls_assembly_options *options)
 /* Leaves that are exchanged together: a pass of all ranks, or all of the step. */
 static int64_t leaves_together(const ls_assembly *assembly, const ls_assembly_options *options)
 {
-    int64_t leaves = leaves_of(options);
+    int64_t leaves = ls_assembly_leaves(options);
     if (!assembly->shard.gradients) return leaves;
     return least(leaves, ls_assembly_pass_leaves(assembly, options->leaf_size));
 }
 
 int64_t ls_forecast_passes(const ls_assembly *assembly, const ls_assembly_options *options)
 {
-    int64_t leaves = leaves_of(options), together = leaves_together(assembly, options);
+    int64_t leaves = ls_assembly_leaves(options), together = leaves_together(assembly, options);
     if (assembly->shard.gradients) return (leaves + together - 1) / together;
     int64_t share = (leaves + assembly->ranks - 1) / assembly->ranks * options->leaf_size;
     share = least(share, options->batch_size);
@@ -56,7 +49,7 @@ static int64_t touched_rows(const traffic *t, const ls_value *table, int64_t sha
 static int64_t sum_elements(const traffic *t, ls_value_id id)
 {
     const ls_value *value = ls_value_of(t->program, id);
-    int64_t elements = ls_value_elements(value, &fixed) / value->shape[0].constant;
+    int64_t elements = ls_value_elements(value, &ls_fixed_extents) / value->shape[0].constant;
     if (!value->row_sparse) return elements;
     const ls_value *table = ls_value_of(t->program, value->parameter);
     int64_t columns = value->shape[2].constant;
@@ -118,7 +111,8 @@ static int64_t gathered(const traffic *t, const ls_op *op)
     int64_t elements = 0;
     for (int32_t i = 0; i < bucket->count; i++) {
         const ls_value *result = ls_value_of(t->program, ls_bucket_result(bucket, i));
-        int64_t own = result->role == LS_ROLE_SCALAR ? 1 : ls_value_elements(result, &fixed);
+        int64_t own =
+            result->role == LS_ROLE_SCALAR ? 1 : ls_value_elements(result, &ls_fixed_extents);
         if (result->row_sparse && bucket->results) {
             int64_t rows = touched_rows(t, result, result->shape[0].constant);
             own = least(rows, t->assembly->token_capacity) * result->shape[1].constant;
@@ -133,7 +127,7 @@ int64_t ls_forecast_elements(const ls_assembly *assembly, const ls_assembly_opti
 {
     const ls_program *program = assembly->program;
     traffic t = {assembly, program, touched, assembly->ranks};
-    int64_t leaves = leaves_of(options), together = leaves_together(assembly, options);
+    int64_t leaves = ls_assembly_leaves(options), together = leaves_together(assembly, options);
     int64_t passes = ls_forecast_passes(assembly, options), elements = 0;
     for (int32_t i = 0; i < program->op_count && t.ranks > 1; i++) {
         const ls_op *op = &program->ops[i];
@@ -171,7 +165,7 @@ static double copied_bytes(const ls_program *program, const ls_op *op)
     ls_value_id run = op->outputs[0];
     for (ls_value_id id = run; id < program->value_count; id++)
         if (ls_value_of(program, id)->run == run)
-            elements += (double)ls_value_elements(ls_value_of(program, id), &fixed);
+            elements += (double)ls_value_elements(ls_value_of(program, id), &ls_fixed_extents);
     return (double)sizeof(float) * elements / (program->ranks ? program->ranks : 1);
 }
 

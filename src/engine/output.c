@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/files.h"
 #include "base/folder_lock.h"
-#include "engine/checkpoint_folder.h"
+#include "engine/checkpoint/folder.h"
 #include "engine/model_folder.h"
 #include "engine/output_guests.h"
 #include "engine/shared_folder.h"

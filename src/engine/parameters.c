@@ -151,8 +151,7 @@ static ls_status load_tensor(const transfer *t, const ls_weights *weights,
 static ls_status draw_tensor(const transfer *t, ls_value_id id, double deviation, uint64_t seed,
                              uint32_t stream, ls_error *error)
 {
-    static const ls_extents fixed = {{1}};
-    int64_t elements = ls_value_elements(ls_value_of(t->assembly->program, id), &fixed);
+    int64_t elements = ls_value_elements(ls_value_of(t->assembly->program, id), &ls_fixed_extents);
     float *values = NULL;
     LS_TRY(LS_NEW(values, elements, "initial weights", error));
     if (deviation > 0) ls_normal_fill(values, elements, deviation, initial_key(seed), stream);
@@ -218,9 +217,8 @@ typedef struct saving {
 
 static ls_status save_tensor(const saving *s, size_t index, ls_error *error)
 {
-    static const ls_extents fixed = {{1}};
     ls_value_id id = s->assembly->model.parameters[index].value;
-    int64_t elements = ls_value_elements(ls_value_of(s->assembly->program, id), &fixed);
+    int64_t elements = ls_value_elements(ls_value_of(s->assembly->program, id), &ls_fixed_extents);
     for (int64_t first = 0; first < elements; first += PIECE) {
         int64_t count = elements - first < PIECE ? elements - first : PIECE;
         LS_TRY(s->reader->read(s->reader->context, id, first, count, s->piece, error));

@@ -82,13 +82,12 @@ static ls_status schedule_leaves(bench *b, const ls_product *p, ls_error *error)
 /* Numbers of ordinary size: zeros and denormals would be faster or slower than real ones. */
 static ls_status fill(bench *b, ls_value_id id, ls_device *device, ls_error *error)
 {
-    static const ls_extents fixed = {{1}};
-    int64_t count = ls_value_elements(ls_value_of(b->program, id), &fixed);
+    int64_t count = ls_value_elements(ls_value_of(b->program, id), &ls_fixed_extents);
     float *values = NULL;
     LS_TRY(LS_NEW(values, count, "operands", error));
     for (int64_t i = 0; i < count; i++)
         values[i] = ls_uniform((uint32_t)i * 2654435761u) - 0.5f;
-    ls_executor_write(b->executor, id, values, &fixed);
+    ls_executor_write(b->executor, id, values, &ls_fixed_extents);
     device->operations->wait(device);
     ls_free(values);
     return LS_OK;
@@ -102,13 +101,12 @@ static int by_time(const void *left, const void *right)
 
 static double median_seconds(bench *b, double seconds)
 {
-    static const ls_extents fixed = {{1}};
     int count = 0;
     double start = ls_seconds();
-    ls_executor_run(b->executor, LS_RUN_PASS, &fixed);
+    ls_executor_run(b->executor, LS_RUN_PASS, &ls_fixed_extents);
     while (count < REPETITIONS && (count < 5 || ls_seconds() - start < seconds)) {
         double begin = ls_seconds();
-        ls_executor_run(b->executor, LS_RUN_PASS, &fixed);
+        ls_executor_run(b->executor, LS_RUN_PASS, &ls_fixed_extents);
         b->times[count++] = ls_seconds() - begin;
     }
     qsort(b->times, (size_t)count, sizeof *b->times, by_time);
@@ -118,10 +116,9 @@ static double median_seconds(bench *b, double seconds)
 static ls_status run(bench *b, ls_device *device, const ls_product *p, double seconds,
                      double *flops_per_second, ls_error *error)
 {
-    static const ls_extents fixed = {{1}};
     LS_TRY(ls_program_new(&b->program, ls_op_definitions, error));
     LS_TRY(build(b, p, error));
-    LS_TRY(ls_plan_make(&b->plan, b->program, &fixed, error));
+    LS_TRY(ls_plan_make(&b->plan, b->program, &ls_fixed_extents, error));
     int64_t deepest = p->depth > p->features ? p->depth : p->features;
     ls_executor_options options = {
         .program = b->program,

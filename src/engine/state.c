@@ -6,8 +6,7 @@
 
 static int64_t elements_of(const ls_assembly *assembly, ls_value_id tensor)
 {
-    static const ls_extents fixed = {{1}};
-    return ls_value_elements(ls_value_of(assembly->program, tensor), &fixed);
+    return ls_value_elements(ls_value_of(assembly->program, tensor), &ls_fixed_extents);
 }
 
 ls_range ls_state_saved(const ls_assembly *assembly, ls_value_id tensor, int rank)

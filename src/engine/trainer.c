@@ -5,7 +5,7 @@
 #include "base/fail_point.h"
 #include "base/scalar_math.h"
 #include "data/sampler.h"
-#include "engine/exchange.h"
+#include "engine/exchange/exchange.h"
 #include "engine/faults.h"
 #include "engine/feeder.h"
 
@@ -46,8 +46,7 @@ ls_status ls_trainer_new(ls_trainer **out, const ls_trainer_options *options, ls
     LS_TRY_GOTO(status, ls_feeder_new(&trainer->feeder, assembly, trainer->executor, error), fail);
     const ls_value *loss = ls_value_of(assembly->program, assembly->model.results.loss);
     LS_TRY_GOTO(status, LS_NEW(trainer->loss_slots, loss->shape[0].constant, "loss", error), fail);
-    static const ls_extents fixed = {{1}};
-    trainer->update_flops = ls_executor_flops(trainer->executor, LS_RUN_UPDATE, &fixed);
+    trainer->update_flops = ls_executor_flops(trainer->executor, LS_RUN_UPDATE, &ls_fixed_extents);
     if (options->audit)
         LS_TRY_GOTO(status, ls_audit_new(&trainer->audit, assembly, trainer->executor, error),
                     fail);
@@ -98,28 +97,25 @@ int64_t ls_trainer_elements(const ls_trainer *trainer)
 
 static void write_scalar(ls_trainer *trainer, ls_value_id value, double number)
 {
-    static const ls_extents fixed = {{1}};
     float single = (float)number;
-    ls_executor_write(trainer->executor, value, &single, &fixed);
+    ls_executor_write(trainer->executor, value, &single, &ls_fixed_extents);
 }
 
 static float read_scalar(ls_trainer *trainer, ls_value_id value)
 {
-    static const ls_extents fixed = {{1}};
     float single;
-    ls_executor_read(trainer->executor, value, &single, &fixed);
+    ls_executor_read(trainer->executor, value, &single, &ls_fixed_extents);
     return single;
 }
 
 /* What a step's ops read besides its tokens. */
 static void write_step_inputs(ls_trainer *trainer, int64_t step, int32_t samples, double rate)
 {
-    static const ls_extents fixed = {{1}};
     const ls_trainer_options *options = &trainer->options;
     const ls_inputs *inputs = &options->assembly->model.inputs;
     uint32_t key[2] = {(uint32_t)options->seed ^ (uint32_t)(options->seed >> 32), (uint32_t)step};
     double count = (double)(step - trainer->skipped); /* the optimizer's own steps */
-    ls_executor_write(trainer->executor, inputs->random_key, key, &fixed);
+    ls_executor_write(trainer->executor, inputs->random_key, key, &ls_fixed_extents);
     write_scalar(trainer, inputs->loss_scale, 1.0 / samples);
     write_scalar(trainer, inputs->learning_rate, rate);
     write_scalar(trainer, inputs->correction1,
@@ -205,7 +201,6 @@ static void note_samples(ls_trainer *trainer, const ls_batch *batch, int32_t beg
 static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, double *border,
                             ls_step_result *result, ls_error *error)
 {
-    static const ls_extents fixed = {{1}};
     double feeding = *border;
     int32_t passes =
         ls_feeder_start(trainer->feeder, batch, trainer->options.leaf_size, trainer->options.rank);
@@ -215,7 +210,7 @@ static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, double *
         int32_t begin, end;
         bool last = pass + 1 == passes && !alone;
         unsigned segments = last ? LS_RUN_PASS | LS_RUN_EXCHANGE : LS_RUN_PASS;
-        ls_extents extents = fixed;
+        ls_extents extents = ls_fixed_extents;
         ls_feeder_share(trainer->feeder, batch, pass, &begin, &end);
         if (begin < end)
             extents = ls_feeder_pass(trainer->feeder, batch, begin, end);
@@ -231,7 +226,7 @@ static ls_status run_passes(ls_trainer *trainer, const ls_batch *batch, double *
     if (trainer->audited >= 0) audit_passes(trainer, batch);
     if (alone) {
         close_part(border, &result->times.data);
-        run_ops(trainer, LS_RUN_EXCHANGE, &fixed, border, result);
+        run_ops(trainer, LS_RUN_EXCHANGE, &ls_fixed_extents, border, result);
     }
     return finish_exchanges(trainer, border, result, error);
 }
@@ -245,7 +240,6 @@ static double without_sign(double value)
 ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *batch,
                           ls_step_result *result, ls_error *error)
 {
-    static const ls_extents fixed = {{1}};
     const ls_assembly *assembly = trainer->options.assembly;
     double border = ls_seconds();
     if (trainer->comm) trainer->comm->step = step;
@@ -259,14 +253,15 @@ ls_status ls_trainer_step(ls_trainer *trainer, int64_t step, const ls_batch *bat
     LS_TRY(run_passes(trainer, batch, &border, result, error));
     LS_TRY(ls_executor_check(trainer->executor, error)); /* before others get to see what it made */
     (void)ls_fail_point("update");
-    ls_executor_run(trainer->executor, LS_RUN_UPDATE, &fixed);
+    ls_executor_run(trainer->executor, LS_RUN_UPDATE, &ls_fixed_extents);
     ls_run_times run = ls_executor_times(trainer->executor);
     close_part(&border, &result->times.optimizer);
     result->times.optimizer -= run.exchange_before + run.exchange_after;
     result->times.exchange += run.exchange_before + run.exchange_after;
     LS_TRY(ls_executor_check(trainer->executor, error));
     if (assembly->shard.optimizer_state) LS_TRY(finish_exchanges(trainer, &border, result, error));
-    ls_executor_read(trainer->executor, assembly->model.results.loss, trainer->loss_slots, &fixed);
+    ls_executor_read(trainer->executor, assembly->model.results.loss, trainer->loss_slots,
+                     &ls_fixed_extents);
     result->loss = without_sign((double)trainer->loss_slots[0] / batch->samples);
     result->gradient_norm = without_sign((double)read_scalar(trainer, assembly->norm.norm));
     close_part(&border, &result->times.optimizer);

@@ -9,8 +9,7 @@
 /* Elements of the whole tensor that a gradient stands for. */
 static int64_t elements_of(const ls_program *program, const ls_value *gradient)
 {
-    static const ls_extents fixed = {{1}}; /* parameters have no symbolic sizes */
-    return ls_value_elements(ls_value_of(program, gradient->parameter), &fixed);
+    return ls_value_elements(ls_value_of(program, gradient->parameter), &ls_fixed_extents);
 }
 
 static int64_t blocks_of(const ls_program *program, const ls_value *gradient)

@@ -9,7 +9,6 @@ enum { RUNS = 4, STORE_INPUTS = 2 * RUNS };
 static ls_status check_copy(const ls_program *program, const ls_op *op, ls_value_id run,
                             ls_value_id block, ls_error *error)
 {
-    static const ls_extents fixed = {{1}};
     if (run == LS_NO_VALUE && block == LS_NO_VALUE) return LS_OK;
     const ls_attributes *part = &op->attributes;
     ls_dimension size = ls_fixed(part->elements);
@@ -19,7 +18,7 @@ static ls_status check_copy(const ls_program *program, const ls_op *op, ls_value
         const ls_value *value = ls_value_of(program, run);
         bool elsewhere = value->space == LS_SPACE_HOST_MEMORY || value->space == LS_SPACE_FILE;
         if (elsewhere && part->first_element >= 0 && part->elements > 0 &&
-            part->first_element + part->elements <= ls_value_elements(value, &fixed))
+            part->first_element + part->elements <= ls_value_elements(value, &ls_fixed_extents))
             return LS_OK;
     }
     return ls_fail(error, LS_INTERNAL, "program: %s (%s): copies a part that is not there",

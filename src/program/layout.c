@@ -1,10 +1,8 @@
 #include "program/layout.h"
 
-static const ls_extents fixed = {{1}}; /* parameters have no symbolic sizes */
-
 static int64_t elements_of(const ls_program *program, ls_value_id parameter)
 {
-    return ls_value_elements(ls_value_of(program, parameter), &fixed);
+    return ls_value_elements(ls_value_of(program, parameter), &ls_fixed_extents);
 }
 
 ls_status ls_layout_divide(ls_program *program, int ranks, ls_error *error)

@@ -6,6 +6,8 @@
 
 #include "base/alloc.h"
 
+const ls_extents ls_fixed_extents = {{1}};
+
 ls_status ls_program_new(ls_program **out, const ls_op_definition *const *definitions,
                          ls_error *error)
 {
@@ -41,6 +43,15 @@ ls_status ls_program_value(ls_program *program, ls_value_id *out, ls_value templ
     template.run = LS_NO_VALUE;
     program->values[*out] = template;
     return LS_OK;
+}
+
+void ls_program_swap_ops(ls_program *program, ls_op **ops, int32_t count, size_t capacity)
+{
+    ls_op *former = program->ops;
+    program->ops = *ops;
+    program->op_count = count;
+    program->op_capacity = capacity;
+    *ops = former;
 }
 
 ls_op ls_op_of(ls_op_kind kind, ls_segment segment, const char *name)

@@ -26,6 +26,8 @@ typedef enum ls_symbol {
 typedef struct ls_extents {
     int64_t size[LS_SYMBOL_COUNT]; /* size[LS_SYMBOL_NONE] is 1 */
 } ls_extents;
+/* For values without symbolic sizes: parameters, and what is made of them. */
+extern const ls_extents ls_fixed_extents;
 
 /* factor * symbol + constant elements. */
 typedef struct ls_dimension {
@@ -266,6 +268,9 @@ ls_status ls_program_value(ls_program *program, ls_value_id *out, ls_value templ
                            ls_error *error, const char *name, ...) LS_PRINTF(5, 6) LS_MUST_CHECK;
 /* Append an op of the program's present unit; `name` is copied. */
 ls_status ls_program_op(ls_program *program, const ls_op *op, ls_error *error) LS_MUST_CHECK;
+/* Take `*ops` as the program's list, with its `count` of `capacity`; `*ops` becomes the former one.
+ */
+void ls_program_swap_ops(ls_program *program, ls_op **ops, int32_t count, size_t capacity);
 /* An op with every operand left out. */
 ls_op ls_op_of(ls_op_kind kind, ls_segment segment, const char *name);
 

@@ -272,11 +272,7 @@ static ls_status rewrite_update(rewrite *r, ls_error *error)
     LS_TRY(find_spans(r, error));
     LS_TRY(new_ops(r, &capacity, error));
     LS_TRY(rewrite_ops(r, error));
-    ls_op *former = r->program->ops;
-    r->program->ops = r->ops;
-    r->program->op_count = r->op_count;
-    r->program->op_capacity = capacity;
-    r->ops = former;
+    ls_program_swap_ops(r->program, &r->ops, r->op_count, capacity);
     return LS_OK;
 }
 

@@ -128,11 +128,7 @@ ls_status ls_recompute(ls_program *program, const ls_recompute_options *options,
     find_writers(&r);
     choose_ops(&r);
     LS_TRY_GOTO(status, rewrite_ops(&r, error), done);
-    ls_op *former = program->ops;
-    program->ops = r.ops;
-    program->op_count = r.op_count;
-    program->op_capacity = capacity;
-    r.ops = former;
+    ls_program_swap_ops(program, &r.ops, r.op_count, capacity);
 done:
     if (status != LS_OK) program->value_count = r.value_count;
     ls_free(r.writer);

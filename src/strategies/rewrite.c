@@ -71,11 +71,7 @@ static ls_status merge_ops(ls_rewrite *r, ls_error *error)
     LS_TRY_GOTO(status, LS_NEW(ops, count + 1, "program ops", error), done);
     LS_TRY_GOTO(status, LS_NEW(next, program->op_count + 2, "program ops", error), done);
     merge(r, ops, next);
-    ls_free(program->ops);
-    program->ops = ops;
-    program->op_count = (int32_t)count;
-    program->op_capacity = count + 1;
-    ops = NULL;
+    ls_program_swap_ops(program, &ops, (int32_t)count, count + 1);
 done:
     ls_free(ops);
     ls_free(next);
@@ -106,8 +102,7 @@ void ls_rewrite_deinit(ls_rewrite *r)
 
 int64_t ls_rewrite_bytes(const ls_program *program, ls_value_id id)
 {
-    static const ls_extents fixed = {{1}};
     const ls_value *value = ls_value_of(program, id);
     bool slots = value->role != LS_ROLE_PARAMETER && value->parameter != LS_NO_VALUE;
-    return ls_value_bytes(value, &fixed) / (slots ? value->shape[0].constant : 1);
+    return ls_value_bytes(value, &ls_fixed_extents) / (slots ? value->shape[0].constant : 1);
 }

@@ -15,9 +15,9 @@ typedef struct visit {
 
 bool ls_zero_is_whole(const ls_zero_rewrite *z, ls_value_id parameter)
 {
-    static const ls_extents fixed = {{1}};
     if (!z->options->shard.parameters) return true;
-    return ls_value_elements(ls_zero_value(z, parameter), &fixed) < z->options->whole_below;
+    return ls_value_elements(ls_zero_value(z, parameter), &ls_fixed_extents) <
+           z->options->whole_below;
 }
 
 static bool is_divided(const ls_zero_rewrite *z, ls_value_id id)
@@ -83,15 +83,14 @@ static void replace_operands(const ls_zero_rewrite *z, ls_op *op)
 /* Elements that arrive with a visit. */
 static int64_t visit_elements(const ls_zero_rewrite *z, const visit *v)
 {
-    static const ls_extents fixed = {{1}};
     int64_t elements = 0;
     for (ls_value_id id = 0; id < z->value_count; id++) {
         const ls_value *value = ls_zero_value(z, id);
         if (!is_divided(z, id) || value->unit != v->unit) continue;
         if (!value->row_sparse)
-            elements += ls_value_elements(value, &fixed);
+            elements += ls_value_elements(value, &ls_fixed_extents);
         else if (!v->backward)
-            elements += ls_value_elements(ls_zero_value(z, value->touched), &fixed) *
+            elements += ls_value_elements(ls_zero_value(z, value->touched), &ls_fixed_extents) *
                         value->shape[1].constant;
     }
     return elements;

@@ -31,6 +31,12 @@ caught audit.rank3:1:flip "rank 3 is in the minority" --strategy zero2 --devices
 caught gradient.rank1:8:flip "when the pass of rank 1 is computed again by rank 2" --strategy zero1 --devices 4
 expect 2 "${train[@]}" --output none --audit-every 4 --strategy zero3 --devices 2
 says err.txt "--audit-every: with --strategy zero3 no two ranks hold the same"
+# Without an audit a comparison finds it: rank 1 is on the second device only.
+failing gradient.rank1:3:flip "$LOCKSTEP" compare --model model --train train.tsv --devices 2 --strategies ddp,zero2 --max-steps 4 \
+    --threads 1 --timing-rounds 1 --timing-steps 1 --quiet --output compared
+[[ $status -eq 6 ]] || { cat out.txt err.txt && fail "a comparison of other bits: status $status instead of 6"; }
+says out.txt "Other bits than single: ddp (batch size 32), zero2"
+jq -e '[.rows[].same_bits_as_single] | .[0] and (.[-1] | not)' compared/compare.json >/dev/null || fail "compare.json does not say it"
 # A sound machine: nothing is found, nothing changes, memory is as planned.
 for layout in "ddp 1" "ddp 3" "ddp 8" "zero1 3" "zero2 4" "ddp+offload 2"; do
     rm -rf run

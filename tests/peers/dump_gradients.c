@@ -107,10 +107,9 @@ static void spread_rows(const work *w, const ls_value *gradient, const float *fr
 static ls_status write_gradient(const work *w, ls_safetensors_writer *writer, size_t entry,
                                 ls_value_id id, ls_error *error)
 {
-    static const ls_extents fixed = {{1}};
     const ls_program *program = w->assembly.program;
     const ls_value *gradient = ls_value_of(program, id);
-    int64_t count = ls_value_elements(ls_value_of(program, gradient->parameter), &fixed);
+    int64_t count = ls_value_elements(ls_value_of(program, gradient->parameter), &ls_fixed_extents);
     const float *from = ls_executor_address(ls_trainer_executor(w->trainer), id);
     float *whole = NULL;
     LS_TRY(LS_NEW(whole, count, "a gradient", error));

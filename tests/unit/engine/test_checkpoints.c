@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/files.h"
 #include "base/staging.h"
-#include "engine/checkpoint_folder.h"
+#include "engine/checkpoint/folder.h"
 
 static char *folder;
 static const char *train, *validation;

@@ -99,7 +99,6 @@ static void read_batch(const golden *g, int index, golden_batch *b)
 
 static void write_initial_head(const golden *g, const ls_assembly *assembly, ls_executor *executor)
 {
-    static const ls_extents fixed = {{1}};
     for (size_t i = 0; i < assembly->model.parameter_count; i++) {
         ls_value_id id = assembly->model.parameters[i].value;
         char name[512];
@@ -107,7 +106,7 @@ static void write_initial_head(const golden *g, const ls_assembly *assembly, ls_
         if (!ls_safetensors_find(g->file, name)) continue;
         int64_t count;
         float *values = read_floats(g, "", name, &count);
-        ls_executor_write(executor, id, values, &fixed);
+        ls_executor_write(executor, id, values, &ls_fixed_extents);
         free(values);
     }
 }
@@ -260,7 +259,6 @@ static void check_gradients(const golden *g, int64_t samples_per_pass)
 
 static void check_steps(const golden *g, const char *variant, bool decay_all)
 {
-    static const ls_extents fixed = {{1}};
     ls_assembly assembly;
     ls_assembly_options options = options_of(g, true, MAX_SAMPLES);
     options.optimizer.decay_all = decay_all;
@@ -282,9 +280,9 @@ static void check_steps(const golden *g, const char *variant, bool decay_all)
     float **before = calloc(count, sizeof *before);
     for (size_t i = 0; i < count; i++) {
         ls_value_id id = assembly.model.parameters[i].value;
-        int64_t bytes = ls_value_bytes(ls_value_of(assembly.program, id), &fixed);
+        int64_t bytes = ls_value_bytes(ls_value_of(assembly.program, id), &ls_fixed_extents);
         before[i] = malloc((size_t)bytes);
-        ls_executor_read(executor, id, before[i], &fixed);
+        ls_executor_read(executor, id, before[i], &ls_fixed_extents);
     }
     double losses[STEPS], norms[STEPS], rates[STEPS];
     char name[512];

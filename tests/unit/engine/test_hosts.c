@@ -154,7 +154,6 @@ static int64_t expected_elements(const tiny_ranks *r, const host_layout *layout,
                                  const ls_batch *batch, int64_t *formula)
 {
     static int32_t words[BATCH * 64], positions[BATCH * 64], types[BATCH * 64];
-    static const ls_extents fixed = {{1}};
     const ls_assembly *assembly = &r->programs.training;
     int64_t others = r->count - 1, elements = 2 * others; /* the loss */
     *formula = elements;
@@ -167,7 +166,8 @@ static int64_t expected_elements(const tiny_ranks *r, const host_layout *layout,
     for (size_t i = 0; i < assembly->model.parameter_count; i++) {
         const ls_value *parameter =
             ls_value_of(assembly->program, assembly->model.parameters[i].value);
-        int64_t own = 2 * others * ls_value_elements(parameter, &fixed), part = own, touched;
+        int64_t own = 2 * others * ls_value_elements(parameter, &ls_fixed_extents), part = own,
+                touched;
         if (parameter->row_sparse) {
             const int32_t *rows = strstr(parameter->name, "word")       ? words
                                   : strstr(parameter->name, "position") ? positions

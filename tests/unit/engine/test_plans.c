@@ -187,7 +187,6 @@ static void a_forecast_is_the_formula(void **state)
     tiny_ranks r;
     int64_t dense = 0, tables = 0;
     for (int s = 0; s < 4; s++) {
-        static const ls_extents fixed = {{1}};
         tiny_ranks_options options = {.rows = train,
                                       .folder = folder,
                                       .strategy = strategies[s],
@@ -200,7 +199,8 @@ static void a_forecast_is_the_formula(void **state)
         for (ls_value_id id = 0; id < program->value_count; id++) {
             const ls_value *value = ls_value_of(program, id);
             if (value->role == LS_ROLE_PARAMETER)
-                *(value->row_sparse ? &tables : &dense) += ls_value_elements(value, &fixed);
+                *(value->row_sparse ? &tables : &dense) +=
+                    ls_value_elements(value, &ls_fixed_extents);
         }
         moved[s] = forecast(&r, &none) / (ranks - 1);
         tiny_ranks_close(&r);

@@ -144,7 +144,6 @@ static int64_t table_elements(const ls_batch *batch, const int32_t *row_of_token
 static int64_t expected_elements(const tiny_ranks *r, const ls_batch *batch, int64_t *dense)
 {
     static int32_t words[BATCH * 64], positions[BATCH * 64], types[BATCH * 64];
-    static const ls_extents fixed = {{1}};
     const ls_assembly *assembly = &r->programs.training;
     int64_t others = r->count - 1, part, elements = 2 * others; /* the loss */
     assert_int_equal(batch->samples, BATCH);
@@ -159,7 +158,7 @@ static int64_t expected_elements(const tiny_ranks *r, const ls_batch *batch, int
         const ls_value *parameter =
             ls_value_of(assembly->program, assembly->model.parameters[i].value);
         if (!parameter->row_sparse) {
-            int64_t own = 2 * others * ls_value_elements(parameter, &fixed);
+            int64_t own = 2 * others * ls_value_elements(parameter, &ls_fixed_extents);
             elements += own;
             *dense += own;
             continue;

@@ -167,7 +167,6 @@ static int64_t table_elements(const traffic *t, ls_value_id table, const int32_t
 static int64_t expected_elements(const traffic *t)
 {
     static int32_t words[BATCH * 64], positions[BATCH * 64], types[BATCH * 64];
-    static const ls_extents fixed = {{1}};
     const ls_assembly *assembly = &t->ranks->programs.training;
     const int64_t others = t->count - 1;
     const int64_t times[] = {0, 2, 1 + t->passes, 3 * t->passes};
@@ -183,7 +182,7 @@ static int64_t expected_elements(const traffic *t)
     for (size_t i = 0; i < assembly->model.parameter_count; i++) {
         ls_value_id id = assembly->model.parameters[i].value;
         const ls_value *parameter = ls_value_of(assembly->program, id);
-        int64_t own = ls_value_elements(parameter, &fixed);
+        int64_t own = ls_value_elements(parameter, &ls_fixed_extents);
         elements += others * 2 * ((own + LS_BLOCK - 1) / LS_BLOCK);
         if (!parameter->row_sparse)
             elements += others * times[t->stage] * own;

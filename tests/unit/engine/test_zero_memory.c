@@ -73,13 +73,12 @@ static int find_slices(const ls_assembly *assembly, bool tables, int64_t largest
         int64_t slice[MOST_UNITS] = {0};
         memset(all, 0, MOST_UNITS * sizeof *all);
         for (size_t i = 0; i < assembly->model.parameter_count; i++) {
-            static const ls_extents fixed = {{1}};
             ls_value_id id = assembly->model.parameters[i].value;
             const ls_value *value = ls_value_of(assembly->program, id);
             if (value->row_sparse && !tables) continue;
             ls_range owned = ls_layout_owned(assembly->program, id, rank);
             slice[value->unit] += owned.end - owned.begin;
-            all[value->unit] += ls_value_elements(value, &fixed);
+            all[value->unit] += ls_value_elements(value, &ls_fixed_extents);
             if (value->unit >= units) units = value->unit + 1;
         }
         for (int unit = 0; unit < units; unit++)
@@ -103,11 +102,10 @@ static int64_t table_shard_bytes(const ls_assembly *assembly)
     int64_t bytes = 0;
     for (ls_value_id id = 0; id < assembly->program->value_count; id++) {
         const ls_value *value = ls_value_of(assembly->program, id);
-        static const ls_extents fixed = {{1}};
         if (value->layout != LS_LAYOUT_ROWS) continue;
         assert_true(value->shape[1].constant <=
                     ls_value_of(assembly->program, value->touched)->shape[0].constant);
-        bytes += aligned(ls_value_bytes(value, &fixed));
+        bytes += aligned(ls_value_bytes(value, &ls_fixed_extents));
     }
     return bytes;
 }
@@ -324,7 +322,6 @@ static void steps_allocate_nothing(void **state)
 static void whole_tensors_go_in_and_out(void **state)
 {
     (void)state;
-    static const ls_extents fixed = {{1}};
     ls_error error;
     tiny_ranks r;
     tiny_ranks_options options = options_of("zero3", 5, LS_SAMPLES_ALL);
@@ -334,7 +331,7 @@ static void whole_tensors_go_in_and_out(void **state)
         const ls_value *value = ls_value_of(program, id);
         if (value->role != LS_ROLE_PARAMETER && value->role != LS_ROLE_OPTIMIZER_STATE) continue;
         static float written[1 << 14];
-        int64_t elements = ls_value_elements(value, &fixed);
+        int64_t elements = ls_value_elements(value, &ls_fixed_extents);
         assert_true(elements <= 1 << 14);
         for (int64_t e = 0; e < elements; e++)
             written[e] = (float)(id * 1000 + e % 977);
@@ -347,7 +344,7 @@ static void whole_tensors_go_in_and_out(void **state)
         const ls_value *value = ls_value_of(program, id);
         if (value->role != LS_ROLE_PARAMETER && value->role != LS_ROLE_OPTIMIZER_STATE) continue;
         static float read[1 << 14];
-        int64_t elements = ls_value_elements(value, &fixed);
+        int64_t elements = ls_value_elements(value, &ls_fixed_extents);
         for (int64_t at = 0; at < elements; at += 1500)
             assert_ok(ls_ranks_read(r.ranks, id, at, elements - at < 1500 ? elements - at : 1500,
                                     read + at, &error),
@@ -359,7 +356,7 @@ static void whole_tensors_go_in_and_out(void **state)
     /* One element more than there are. */
     static float beyond[1 << 14];
     ls_value_id table = r.programs.training.model.parameters[0].value;
-    int64_t elements = ls_value_elements(ls_value_of(program, table), &fixed);
+    int64_t elements = ls_value_elements(ls_value_of(program, table), &ls_fixed_extents);
     assert_int_equal(ls_ranks_read(r.ranks, table, 0, elements + 1, beyond, &error), LS_INTERNAL);
     tiny_ranks_close(&r);
 }

@@ -5,7 +5,7 @@
 
 #include "tiny_engine.h"
 
-#include "engine/message_bytes.h"
+#include "engine/exchange/message_bytes.h"
 #include "engine/ranks.h"
 
 enum { TINY_MOST_RANKS = 8 };
@@ -139,7 +139,6 @@ typedef struct tiny_held {
 
 static inline tiny_held tiny_ranks_held(tiny_ranks *r)
 {
-    static const ls_extents fixed = {{1}};
     static const char *const prefixes[] = {"", "first_moment.", "second_moment."};
     const ls_assembly *assembly = &r->programs.training;
     tiny_held held = {0};
@@ -148,7 +147,7 @@ static inline tiny_held tiny_ranks_held(tiny_ranks *r)
         char name[300];
         const ls_value *parameter =
             ls_value_of(assembly->program, assembly->model.parameters[i / 3].value);
-        int64_t elements = ls_value_elements(parameter, &fixed);
+        int64_t elements = ls_value_elements(parameter, &ls_fixed_extents);
         snprintf(name, sizeof name, "%s%s", prefixes[i % 3], parameter->name);
         ls_value_id id = ls_program_find(assembly->program, name);
         assert_int_not_equal(id, LS_NO_VALUE);

@@ -265,7 +265,6 @@ static inline void lab_read_parameter_gradient(lab *l, const ls_executor *execut
 /* Forward and backward over the batch. */
 static inline void lab_run(lab *l)
 {
-    static const ls_extents fixed = {{1}};
     const ls_batch batch = {SAMPLES, lab_offsets, lab_ids, lab_types, lab_sample_ids, lab_labels};
     float scale = 1.0f / SAMPLES;
     ls_assembly *assembly = &l->assembly;
@@ -285,8 +284,8 @@ static inline void lab_run(lab *l)
                                    .limits = assembly->limits};
     assert_ok(ls_executor_new(&executor, &options, &l->error), l->error);
     assert_ok(ls_feeder_new(&feeder, assembly, executor, &l->error), l->error);
-    ls_executor_write(executor, l->inputs->random_key, lab_key, &fixed);
-    ls_executor_write(executor, l->inputs->loss_scale, &scale, &fixed);
+    ls_executor_write(executor, l->inputs->random_key, lab_key, &ls_fixed_extents);
+    ls_executor_write(executor, l->inputs->loss_scale, &scale, &ls_fixed_extents);
     int32_t passes = ls_feeder_start(feeder, &batch, LEAF_SIZE, 0), begin, end = 0;
     for (int32_t pass = 0; pass < passes; pass++) {
         int32_t former = end;

@@ -15,7 +15,6 @@
 
 enum { PARAMETERS = 3, ROWS = 9, COLUMNS = 170, STEPS = 5, TOUCHED = 4 };
 
-static const ls_extents fixed = {{1}};
 static const int32_t touched_rows[TOUCHED] = {1, 2, 5, 8};
 static const double learning_rate = 0.01;
 
@@ -77,7 +76,7 @@ static void declare(update *u)
         value.parameter = LS_NO_VALUE;
         if (!value.row_sparse) value.touched = LS_NO_VALUE;
         assert_ok(ls_program_value(u->program, &p->value, value, &error, "p%d", i), error);
-        p->count = ls_value_elements(&value, &fixed);
+        p->count = ls_value_elements(&value, &ls_fixed_extents);
         p->decays = value.decay;
         p->sparse = value.row_sparse;
         p->held = numbers(p->count);
@@ -96,7 +95,7 @@ static void write_floats(const update *u, ls_value_id id, const double *from, in
     float *values = calloc((size_t)count, sizeof *values);
     for (int64_t i = 0; i < count; i++)
         values[i] = (float)from[i];
-    ls_executor_write(u->executor, id, values, &fixed);
+    ls_executor_write(u->executor, id, values, &ls_fixed_extents);
     free(values);
 }
 
@@ -117,7 +116,7 @@ static void open_update(update *u, ls_optimizer_kind kind, float max_norm, bool 
         error);
     declare(u);
     assert_ok(ls_adamw(u->program, &u->inputs, &u->options, &u->norm, &error), error);
-    assert_ok(ls_plan_make(&u->plan, u->program, &fixed, &error), error);
+    assert_ok(ls_plan_make(&u->plan, u->program, &ls_fixed_extents, &error), error);
     assert_ok(ls_cpu_device_new(&u->device, 2, 0, &error), error);
     ls_executor_options options = {
         .program = u->program, .plan = &u->plan, .device = u->device, .limits = {1, 1, 1, 1}};
@@ -171,13 +170,13 @@ static void run_step(const update *u, int step)
     write_floats(u, u->inputs.learning_rate, &learning_rate, 1);
     write_floats(u, u->inputs.correction1, &one_minus1, 1);
     write_floats(u, u->inputs.correction2_root, &root, 1);
-    ls_executor_run(u->executor, LS_RUN_UPDATE, &fixed);
+    ls_executor_run(u->executor, LS_RUN_UPDATE, &ls_fixed_extents);
 }
 
 static float read_scalar(const update *u, ls_value_id id)
 {
     float value;
-    ls_executor_read(u->executor, id, &value, &fixed);
+    ls_executor_read(u->executor, id, &value, &ls_fixed_extents);
     return value;
 }
 

@@ -163,7 +163,6 @@ static bool writes(const ls_op *op, ls_value_id id)
  * one; all but the last have the size that was asked for, and would not without that op. */
 static void check_buckets(const ls_program *program, ls_value_id loss, int64_t first, int64_t later)
 {
-    static const ls_extents fixed = {{1}};
     int sent[4096] = {0}, position = 0;
     int32_t next = 0;
     for (int32_t i = 0; i < program->op_count; i++) {
@@ -176,7 +175,7 @@ static void check_buckets(const ls_program *program, ls_value_id loss, int64_t f
         int64_t bytes = 0, before_last_op = 0, wanted = next == 1 ? first : later;
         for (int32_t m = 0; m < bucket->count; m++) {
             const ls_value *value = ls_value_of(program, bucket->values[m]);
-            int64_t own = ls_value_bytes(value, &fixed) / program->gradient_slots;
+            int64_t own = ls_value_bytes(value, &ls_fixed_extents) / program->gradient_slots;
             sent[bucket->values[m]]++;
             if (bucket->values[m] == loss) continue;
             bytes += own;

@@ -393,7 +393,6 @@ static int gathers_of(const ls_program *program, ls_value_id parameter, ls_segme
 static void small_tensors_stay_whole(void **state)
 {
     (void)state;
-    static const ls_extents fixed = {{1}};
     static const int64_t thresholds[] = {0, 37, 1297, 1 << 20};
     for (size_t t = 0; t < sizeof thresholds / sizeof *thresholds; t++) {
         built b;
@@ -406,7 +405,7 @@ static void small_tensors_stay_whole(void **state)
         for (ls_value_id id = 0; id < b.program->value_count; id++) {
             const ls_value *value = ls_value_of(b.program, id);
             if (value->role != LS_ROLE_PARAMETER) continue;
-            bool small = ls_value_elements(value, &fixed) < thresholds[t];
+            bool small = ls_value_elements(value, &ls_fixed_extents) < thresholds[t];
             assert_int_equal(value->layout, small ? LS_LAYOUT_WHOLE : LS_LAYOUT_RUN);
             assert_int_equal(gathers_of(b.program, id, LS_SEGMENT_UPDATE), small);
             int gathers = gathers_of(b.program, id, LS_SEGMENT_PASS);
