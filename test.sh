@@ -45,8 +45,8 @@ counted() {
     return $status
 }
 
-# unit_tests BUILD COMMAND...: ctest in BUILD; each test of a program counts, from what cmocka wrote. What the programs
-# that failed have written comes once more behind all others: the end of a part's log is what is printed.
+# unit_tests BUILD COMMAND...: ctest in BUILD; each test of a program counts, from what cmocka wrote. The output of
+# programs that failed is repeated at the end, since only the end of a part's log is printed.
 unit_tests() {
     local log=$1/Testing/Temporary status=0 name
     shift

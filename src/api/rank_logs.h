@@ -4,8 +4,8 @@
 
 #include "api/training_run.h"
 
-/* With --log-ranks all, after the start: a log for each rank of the process; and its lines. Without
- * they do nothing. */
+/* With --log-ranks all, after the start: open a log for each rank of the process, write its lines,
+ * close it. Without that setting these do nothing. */
 ls_status ls_rank_logs_open(ls_training_run *run, ls_error *error) LS_MUST_CHECK;
 ls_status ls_rank_logs_step(ls_training_run *run, const ls_batch *batch, int64_t step,
                             const ls_step_result *result, ls_error *error) LS_MUST_CHECK;

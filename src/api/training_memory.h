@@ -25,7 +25,8 @@ void ls_training_use_strategy(ls_assembly_options *training, const ls_options *o
 /* Tokens of a usual row: the mean of the training rows, without them the longest there may be. */
 double ls_training_row_tokens(const ls_dataset *train, const ls_run_memory_options *memory);
 
-/* LS_USAGE if a full batch has fewer leaves than there are ranks; "--devices 9 is" of how many. */
+/* LS_USAGE if a full batch has fewer leaves than there are ranks; `ranks` begins the message, e.g.
+ * "--devices 9 is". */
 ls_status ls_training_check_leaves(const ls_run_memory_options *memory, const char *ranks,
                                    ls_error *error) LS_MUST_CHECK;
 /* The same for the ranks of this run; and LS_USAGE if the strategy cannot have as many. */

@@ -1,7 +1,7 @@
 /* What each rank's threads did and when: spans, written into memory that is taken before the run.
  *
  * One thread writes a track, and only while the recording is on: off, a call is one test. Who
- * records says what a span means; monitor/trace_file.h turns them into a file. */
+ * records says what a span means; monitor/trace_file.c turns them into a file. */
 #ifndef LS_BASE_TRACE_H
 #define LS_BASE_TRACE_H
 

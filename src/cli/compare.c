@@ -63,12 +63,11 @@ static void show_message(void *context, const char *line)
     fprintf(stderr, "%s\n", fitted);
 }
 
-static void print_comparison(const ls_comparison *comparison, const ls_options *options)
+static void print_comparison(const ls_comparison *comparison)
 {
     int columns = ls_terminal_columns(STDOUT_FILENO);
     ls_compare_table_print(stdout, columns, comparison);
     ls_compare_verdicts_print(stdout, columns, comparison);
-    printf("\nreport  %s/report.html\n", options->output);
 }
 
 static void warn_of_cores(const ls_compare_options *options)
@@ -101,8 +100,9 @@ static int compare(const ls_invocation *invocation)
         clear(&progress);
     }
     int result = LS_EXIT_FAILED;
+    if (comparison && comparison->judged) print_comparison(comparison);
     if (status == LS_OK) {
-        print_comparison(comparison, &invocation->options);
+        printf("\nreport  %s/report.html\n", invocation->options.output);
         result = comparison->any_different ? LS_EXIT_DIFFERENT
                  : comparison->any_failed  ? LS_EXIT_SOME_FAILED
                                            : LS_EXIT_DONE;

@@ -51,7 +51,7 @@ static const measure_table tables[] = {
       {"exchange", LS_MEASURE_SHARE_EXCHANGE, CELL_PERCENT},
       {"optimizer", LS_MEASURE_SHARE_OPTIMIZER, CELL_PERCENT},
       {"data", LS_MEASURE_SHARE_DATA, CELL_PERCENT}}},
-    {"Operations of a step on all devices, and the best product's share",
+    {"Operations a step on all devices, and their rate as a share of the best",
      {{"GFLOP", LS_MEASURE_FLOPS_PER_STEP, CELL_GIGA},
       {"GFLOP/s", LS_MEASURE_FLOPS_PER_SECOND, CELL_GIGA},
       {"peak", LS_MEASURE_SHARE_OF_PEAK, CELL_PERCENT}}},

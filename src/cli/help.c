@@ -179,8 +179,9 @@ void ls_help_print_all(FILE *stream, const ls_command *const *commands, size_t c
         stream,
         "Exit status: 0 done; 1 bad input or a failed run; 2 a wrong command line or "
         "something that is not supported; 3 some rows of a comparison failed; 4 a process or host "
-        "was lost; 5 stopped at a loss, gradient or weight that is not finite; 6 verify or an "
-        "audit found a difference; 75 stopped by a signal, with the model and a checkpoint "
+        "was lost; 5 stopped at a loss, gradient or weight that is not finite; 6 verify, an "
+        "audit or a comparison found a difference; 75 stopped by a signal, with the model and a "
+        "checkpoint "
         "written.",
         0, 0);
 }

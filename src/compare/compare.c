@@ -174,6 +174,7 @@ static ls_status run_and_write(ls_comparison *comparison, ls_compare_folder *fol
     LS_TRY(check_any_left(comparison, error));
     LS_TRY(ls_compare_rows_finish(comparison, error));
     ls_compare_judge(comparison);
+    comparison->judged = true;
     return write_documents(comparison, folder, error);
 }
 

@@ -138,48 +138,61 @@ ls_status ls_compare_folder_run(const ls_compare_folder *folder, const char *nam
     return ls_path_join(out, folder->running, name, error);
 }
 
-static ls_status remove_document(const char *path, ls_error *error)
+/* Beside the runs, where a disk that is full harms nothing yet. */
+static ls_status write_beside(const ls_compare_folder *folder,
+                              const ls_compare_documents *documents, ls_error *error)
 {
-    if (unlink(path) == 0 || errno == ENOENT) return LS_OK;
-    return ls_fail(error, LS_IO, "%s: cannot remove the file: %s", path, strerror(errno));
+    const char *const texts[DOCUMENTS] = {documents->json, documents->csv, documents->report};
+    for (int i = 0; i < DOCUMENTS; i++) {
+        char *path = NULL;
+        LS_TRY(ls_compare_folder_run(folder, documents_of[i], &path, error));
+        ls_status status = ls_file_write(path, texts[i], strlen(texts[i]), error);
+        ls_free(path);
+        LS_TRY(status);
+    }
+    return LS_OK;
 }
 
-static ls_status write_document(const char *path, const char *text, ls_error *error)
+static ls_status move(const char *from, const char *to, ls_error *error)
 {
-    return ls_file_write(path, text, strlen(text), error);
+    if (rename(from, to) == 0) return LS_OK;
+    return ls_fail(error, LS_IO, "%s: cannot be renamed to %s: %s", from, to, strerror(errno));
 }
 
-static ls_status replace_runs(ls_compare_folder *folder, ls_error *error)
+/* The former comparison goes, compare.json first: it says that all is there. The new one comes, and
+ * its compare.json last. */
+static ls_status replace(ls_compare_folder *folder, const char *runs,
+                         char *const paths[DOCUMENTS][2], ls_error *error)
 {
-    char *runs = NULL;
-    LS_TRY(ls_path_join(&runs, folder->path, "runs", error));
-    ls_status status = ls_remove_tree(runs, error);
-    if (status == LS_OK && rename(folder->running, runs) != 0)
-        status = ls_fail(error, LS_IO, "%s: cannot be renamed to %s: %s", folder->running, runs,
-                         strerror(errno));
-    if (status == LS_OK) folder->made = 0;
-    ls_free(runs);
-    return status;
+    for (int i = 0; i < DOCUMENTS; i++)
+        if (unlink(paths[i][1]) != 0 && errno != ENOENT)
+            return ls_fail(error, LS_IO, "%s: cannot remove the file: %s", paths[i][1],
+                           strerror(errno));
+    LS_TRY(ls_remove_tree(runs, error));
+    LS_TRY(move(folder->running, runs, error));
+    folder->made = 0;
+    for (int i = DOCUMENTS - 1; i >= 0; i--)
+        LS_TRY(move(paths[i][0], paths[i][1], error));
+    return LS_OK;
 }
 
 ls_status ls_compare_folder_finish(ls_compare_folder *folder, const ls_compare_documents *documents,
                                    ls_error *error)
 {
-    const char *const texts[DOCUMENTS] = {documents->json, documents->csv, documents->report};
-    char *paths[DOCUMENTS] = {NULL};
-    ls_status status = LS_OK;
+    char *runs = NULL, *paths[DOCUMENTS][2] = {{NULL}}; /* in runs/, and in their places */
+    LS_TRY(write_beside(folder, documents, error));
+    ls_status status = ls_path_join(&runs, folder->path, "runs", error);
     for (int i = 0; status == LS_OK && i < DOCUMENTS; i++) {
-        status = ls_path_join(&paths[i], folder->path, documents_of[i], error);
-        if (status == LS_OK) status = remove_document(paths[i], error);
+        status = ls_path_join(&paths[i][0], runs, documents_of[i], error);
+        if (status == LS_OK)
+            status = ls_path_join(&paths[i][1], folder->path, documents_of[i], error);
     }
-    if (status == LS_OK) status = replace_runs(folder, error);
-    /* compare.json, which says that all is there, comes last. */
-    for (int i = DOCUMENTS - 1; status == LS_OK && i >= 0; i--)
-        status = write_document(paths[i], texts[i], error);
+    if (status == LS_OK) status = replace(folder, runs, paths, error);
     for (int i = 0; i < DOCUMENTS; i++) {
-        if (status != LS_OK && paths[i]) unlink(paths[i]);
-        ls_free(paths[i]);
+        ls_free(paths[i][0]);
+        ls_free(paths[i][1]);
     }
+    ls_free(runs);
     return status;
 }
 

@@ -29,8 +29,8 @@ void ls_compare_folder_name(char into[LS_COMPARE_FOLDER_BYTES], const char *row,
 ls_status ls_compare_folder_run(const ls_compare_folder *folder, const char *name, char **out,
                                 ls_error *error) LS_MUST_CHECK;
 
-/* Put the runs and the three documents into place. After a failure none of the documents is there.
- */
+/* Put the runs and the three documents into place. Where they cannot be written, a former
+ * comparison stays whole. */
 typedef struct ls_compare_documents {
     const char *json, *csv, *report;
 } ls_compare_documents;

@@ -141,9 +141,10 @@ static ls_status put_settings(ls_text *text, const ls_compare_options *options, 
     LS_TRY(put_text(text, ", \"test\": ", options->test, error));
     LS_TRY(ls_text_print(text, error,
                          ", \"devices\": %" PRId64 ", \"threads\": %" PRId64
-                         ", \"batch_size\": %" PRId64 ", \"max_steps\": %" PRId64,
-                         options->devices, options->threads, options->batch_size,
-                         options->max_steps));
+                         ", \"batch_size\": %" PRId64,
+                         options->devices, options->threads, options->batch_size));
+    LS_TRY(put_number(text, ", \"max_steps\": ",
+                      options->max_steps < 0 ? NAN : (double)options->max_steps, error));
     LS_TRY(put_number(text, ", \"epochs\": ", options->epochs, error));
     LS_TRY(put_number(text, ", \"target_accuracy\": ",
                       options->target_accuracy > 0 ? options->target_accuracy : NAN, error));

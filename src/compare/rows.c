@@ -11,14 +11,20 @@ const char *ls_compare_state_name(ls_compare_state state)
     return names[state];
 }
 
-const ls_compare_row *ls_compare_base(const ls_comparison *comparison, int64_t batch_size)
+/* In whatever state it is. */
+static const ls_compare_row *find_base(const ls_comparison *comparison, int64_t batch_size)
 {
     for (size_t i = 0; i < comparison->row_count; i++) {
         const ls_compare_row *row = &comparison->rows[i];
-        if (strcmp(row->name, LS_COMPARE_BASE) == 0 && row->batch_size == batch_size)
-            return row->state == LS_COMPARE_DONE ? row : NULL;
+        if (strcmp(row->name, LS_COMPARE_BASE) == 0 && row->batch_size == batch_size) return row;
     }
     return NULL;
+}
+
+const ls_compare_row *ls_compare_base(const ls_comparison *comparison, int64_t batch_size)
+{
+    const ls_compare_row *base = find_base(comparison, batch_size);
+    return base && base->state == LS_COMPARE_DONE ? base : NULL;
 }
 
 const ls_compare_row *ls_compare_all_cores(const ls_comparison *comparison)
@@ -85,6 +91,7 @@ static ls_status fill_seeds(ls_compare_row *row, ls_error *error)
     return LS_OK;
 }
 
+/* Of the full runs that ended, also where a later run of the row or of the base failed. */
 static void fill_bits(ls_compare_row *row, const ls_compare_row *base)
 {
     for (size_t i = 0; i < row->seed_count; i++) {
@@ -163,9 +170,9 @@ ls_status ls_compare_rows_finish(ls_comparison *comparison, ls_error *error)
     for (size_t i = 0; i < comparison->row_count; i++) {
         ls_compare_row *row = &comparison->rows[i];
         const ls_compare_row *base = ls_compare_base(comparison, row->batch_size);
-        if (row->state != LS_COMPARE_DONE) continue;
-        fill_bits(row, base);
+        fill_bits(row, find_base(comparison, row->batch_size));
         comparison->any_different |= row->same_bits == 0;
+        if (row->state != LS_COMPARE_DONE) continue;
         fill_share_of_peak(comparison, row);
         fill_speed_up(row, base);
     }

@@ -228,9 +228,8 @@ static void judge_bits(ls_comparison *comparison)
     sentence text = {""};
     for (size_t i = 0; i < comparison->row_count; i++) {
         const ls_compare_row *row = &comparison->rows[i];
-        int same = is_done(row) ? row->same_bits : -1;
-        equal += same == 1;
-        if (same != 0) continue;
+        equal += is_done(row) && row->same_bits == 1;
+        if (row->same_bits != 0) continue;
         add(&text, "%s%s (batch size %" PRId64 ")",
             different++ ? ", " : "Other bits than single: ", row->name, row->batch_size);
     }

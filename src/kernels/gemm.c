@@ -3,8 +3,8 @@
  * Rows of A go by one tile after the other, each against all columns of a block of B: the tile's
  * rows stay in the near caches, the block streams from the far ones. Operands are read where they
  * lie whenever the tile kernels can; B with its depth contiguous (weights in a forward product) is
- * transposed into panels, a block at a time. A chain cut by DEPTH_BLOCK waits in C and goes on from
- * there, which leaves its bits as they are. */
+ * transposed into panels, a block at a time. A chain cut at a block's depth waits in C and goes on
+ * from there, which leaves its bits as they are. */
 #include "kernels/functions.h"
 #include "kernels/scratch.h"
 #include "kernels/tile.h"
@@ -162,25 +162,23 @@ static void run_block(const ls_gemm *g, gemm_scratch *s, const gemm_block *block
     }
 }
 
-/* A row of B by depth is often on a page of its own and in few sets of the caches: a wide tile has
- * the time to fetch it, a narrow one only where packing would cost more. */
-static bool reads_b_in_place(const ls_gemm *g)
+static bool reads_b_in_place(const ls_gemm *g, const ls_cache_blocks *blocks)
 {
-    enum { FEW_ROWS = WIDE_TILE ? 256 : 32 };
     if (g->b_column != 1) return false;
     if (g->rows <= TILE_ROWS) return true;
     if (g->b_depth % WAY_FLOATS == 0) return false;
-    return g->rows <= FEW_ROWS;
+    return g->rows <= blocks->rows_in_place && g->depth * g->columns <= blocks->floats_in_place;
 }
 
 void LS_KERNEL(gemm)(const ls_gemm *g, void *scratch)
 {
-    bool in_place = reads_b_in_place(g);
-    int64_t depth_blocks = (g->depth + DEPTH_BLOCK - 1) / DEPTH_BLOCK;
+    const ls_cache_blocks *blocks = g->blocks ? g->blocks : &largest_blocks;
+    bool in_place = reads_b_in_place(g, blocks);
+    int64_t depth_blocks = (g->depth + blocks->depth - 1) / blocks->depth;
     int64_t depth_block = depth_blocks > 1 ? round_up(g->depth / depth_blocks, 16) : g->depth;
     int64_t column_block = g->columns;
     if (!in_place && depth_block > 0)
-        column_block = BLOCK_FLOATS / depth_block / TILE_COLUMNS * TILE_COLUMNS;
+        column_block = blocks->floats / depth_block / TILE_COLUMNS * TILE_COLUMNS;
     for (int64_t column = 0; column < g->columns; column += column_block) {
         gemm_block block = {.column = column,
                             .columns = smaller(column_block, g->columns - column),

@@ -28,6 +28,16 @@ typedef struct ls_dropout {
     const int32_t *positions; /* [rows] position inside the sample; NULL: 0 */
 } ls_dropout;
 
+/* How large the pieces of operands are that products keep in the near caches: of no result, only of
+ * its time. */
+typedef struct ls_cache_blocks {
+    int64_t depth, floats;   /* gemm: most of a packed block of B */
+    int64_t rows_in_place;   /* gemm: for at most so many rows of A a B with columns side by */
+    int64_t floats_in_place; /* side, of at most so many floats, is read where it lies */
+    int32_t tokens;          /* weight_gradient: most of a block, if a piece is not longer */
+    int32_t columns;         /* weight_gradient: of a group of tiles, over several blocks */
+} ls_cache_blocks;
+
 /* C[m][n] = activation(chain), chain = start, then fma(A(m,k), B(k,n), chain) for k = 0, 1, ...
  * in that order; start = bias[n], or C[m][n] with `accumulate`, or 0. One rounding a step: the bits
  * of an element depend on its own row and column only. With `slope` activation'(chain) is stored
@@ -43,8 +53,9 @@ typedef struct ls_gemm {
     bool accumulate;   /* not together with bias or activation */
     const float *bias; /* [N] or NULL */
     ls_activation activation;
-    float *slope;        /* as c, same stride; NULL: not wanted */
-    const float *factor; /* as c, same stride; NULL: 1; not together with an activation */
+    float *slope;                  /* as c, same stride; NULL: not wanted */
+    const float *factor;           /* as c, same stride; NULL: 1; not together with an activation */
+    const ls_cache_blocks *blocks; /* NULL: the largest that scratch memory has room for */
 } ls_gemm;
 
 /* G[n][k] = sum over rows t of left[t][n] * right[t][k], in the order of `schedule`: inside a
@@ -60,6 +71,7 @@ typedef struct ls_weight_gradient {
     float *slots;
     int64_t slot_stride, gradient_row;
     const ls_leaf_schedule *schedule;
+    const ls_cache_blocks *blocks; /* NULL: the largest that scratch memory has room for */
 } ls_weight_gradient;
 
 /* G[e] = sum over rows t of values[t][e], chains of plain additions from 0, same order; columns
@@ -139,6 +151,7 @@ typedef struct ls_kernels {
     const char *name; /* "ref", "avx2", "avx512" */
     int lanes;
     int64_t gemm_row_tile, gemm_column_tile; /* ranges should be cut at multiples of these */
+    const ls_cache_blocks *blocks;           /* for gemm and weight_gradient on this processor */
     size_t (*scratch_bytes)(const ls_kernel_limits *limits); /* for one thread, any kernel */
 
     void (*gemm)(const ls_gemm *g, void *scratch);

@@ -1,8 +1,9 @@
-/* Where kernels pack and stack: the scratch memory of one thread. */
+/* Where kernels pack and stack: the scratch memory of one thread, and how much it holds. */
 #ifndef LS_KERNELS_SCRATCH_H
 #define LS_KERNELS_SCRATCH_H
 
 #include "base/leaf_schedule.h"
+#include "kernels/kernels.h"
 #include "kernels/tile.h"
 
 enum { CACHE_LINE = 64 };
@@ -31,6 +32,17 @@ enum {
     GROUP_COLUMNS = WIDE_TILE ? 128 : 384,
     STACK_FLOATS = (LS_MAX_SLOTS + 1) * TILE_FLOATS,
     KEPT_FLOATS = 512 * 1024,
+};
+
+/* A row of B by depth is often on a page of its own and in few sets of the caches: a wide tile has
+ * the time to fetch it, a narrow one only where packing would cost more. */
+static const ls_cache_blocks largest_blocks = {
+    .depth = DEPTH_BLOCK,
+    .floats = BLOCK_FLOATS,
+    .rows_in_place = WIDE_TILE ? 256 : 32,
+    .floats_in_place = INT64_MAX,
+    .tokens = TOKEN_BLOCK,
+    .columns = GROUP_COLUMNS,
 };
 
 /* One panel at least. */

@@ -200,7 +200,8 @@ void LS_KERNEL(weight_gradient)(const ls_weight_gradient *g, void *scratch)
 {
     const ls_leaf_schedule *schedule = g->schedule;
     if (schedule->pieces == 0 || g->left_begin == g->left_end) return;
-    tile_group group = {.needs = token_block_survey(schedule, TOKEN_BLOCK),
+    const ls_cache_blocks *blocks = g->blocks ? g->blocks : &largest_blocks;
+    tile_group group = {.needs = token_block_survey(schedule, blocks->tokens),
                         .tiles = tile_count(g->left_end - g->left_begin)};
     const int64_t tokens = group.needs.tokens;
     group.stack = scratch_align(scratch);
@@ -212,7 +213,7 @@ void LS_KERNEL(weight_gradient)(const ls_weight_gradient *g, void *scratch)
     if (!WIDE_TILE) tiles_at_once = larger(left_floats(0) / left_tile_floats(tokens), 1);
     int64_t columns_at_once = panels * TILE_COLUMNS;
     if (group.needs.blocks > 1) {
-        columns_at_once = smaller(columns_at_once, GROUP_COLUMNS);
+        columns_at_once = smaller(columns_at_once, blocks->columns);
         int64_t kept = group.needs.kept * TILE_FLOATS * columns_at_once / TILE_COLUMNS;
         tiles_at_once = smaller(tiles_at_once, KEPT_FLOATS / kept);
     }
@@ -221,7 +222,7 @@ void LS_KERNEL(weight_gradient)(const ls_weight_gradient *g, void *scratch)
         for (group.column = 0; group.column < g->right_count; group.column += group.columns) {
             group.columns = smaller(columns_at_once, g->right_count - group.column);
             token_block block = token_block_begin(schedule);
-            while (token_block_next(schedule, TOKEN_BLOCK, &block))
+            while (token_block_next(schedule, blocks->tokens, &block))
                 run_group(g, &group, &block);
         }
     }

@@ -16,7 +16,7 @@ class Browser:
     """One browser with one page. What the page's console says is kept in `said`."""
 
     def __init__(self, chromium):
-        self.profile = tempfile.TemporaryDirectory()
+        self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_browser, self.to_browser = os.pipe()
         self.from_browser, from_browser = os.pipe()
         command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
@@ -71,7 +71,8 @@ class Browser:
                 self.note(answer)
 
     def look(self, path, width=1200, height=900, media="screen", scheme="light"):
-        """Load a file as a screen of this size, or a printer, would, with the user's choice of colours, and draw it."""
+        """Load a file as a screen of this size, or a printer, would, with the user's choice of colours, and draw it.
+        `media` "": a screen, and a printer for paper()."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.call("Emulation.setEmulatedMedia", media=media, features=features)

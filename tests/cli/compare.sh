@@ -20,7 +20,7 @@ if ! is_sanitized; then
         --max-steps 4 --timing-rounds 1
     says out.txt "Same bits: all"
     is zero '[.rows[].name] - ["single, all cores"] == ["single", "ddp", "zero1", "zero2", "zero3", "zero3+offload", "single+recompute"]'
-    is zero '[.rows[] | [.final_loss, .accuracy, .macro_f1]] | unique | length == 1'
+    is zero '[.rows[] | [.final_loss, .accuracy, .macro_f1]] | unique | length == 1 and (.[0] | all(. > 0))'
     is zero '.rows | all(.state == "done" and .same_bits_as_single and .planned_device_bytes == .peak_device_bytes)'
     is zero '[.rows[] | select(.devices == 2) | .memory.optimizer_state] | .[0] > .[1] and (.[4] // 0) == 0'
     is zero '[.rows[] | select(.name == "single+recompute")][0] | .devices == 1'
@@ -39,6 +39,7 @@ is out '.rows[0].final_loss != .batch_size_rows[0].final_loss'
 is out '.rows | .[0].flops_per_step as $one | all((.flops_per_step / $one - 1 | fabs) < 0.05)'
 is out '.rows[0].weights_sha256 != .batch_size_rows[0].weights_sha256'
 is out '.rows[0] | .speed_up == 1 and .efficiency == 1 and .devices == 1 and .threads == 1'
+is out '.machine.cores == 1 or (.machine.cores as $cores | .rows[1] | .devices == 1 and .threads == $cores)'
 is out '.rows[-1] | .devices == 2 and (.efficiency - .speed_up / 2 | fabs) < 1e-12'
 is out '.rows[0] | [.seeds[].seed] == [1, 2] and (.accuracy - (.seeds[0].accuracy + .seeds[1].accuracy) / 2 | fabs) < 1e-12'
 is out '.rows[0] | .evaluated_on == "test" and (.training_loss | length) == 6 and (.rounds_samples_per_second | length) == 2'
@@ -69,6 +70,22 @@ is out '.rows[0].bytes_sent_per_step == 0 and .rows[-1].bytes_sent_per_step > 0'
 [[ ! -e out/running ]] || fail "running/ stays"
 grep -q '^lockstep compare --model model ' out/runs/command.txt || fail "no command to repeat it"
 
+# --- epochs, learning rates by the batch size, turns ---------------------------------------------------
+expect 0 "${loud[@]}" --output scaled --devices 2 --strategies ddp --epochs 1 --batch-size 16 --batch-sizes 8 \
+    --learning-rate-scaling sqrt --lr-scheduler-type constant
+is scaled '.settings.epochs == 1 and .settings.max_steps == null'
+is scaled '(.rows[-1].training_loss | length) == 5 and (.batch_size_rows[-1].training_loss | length) == 10'
+python3 - <<'PYTHON' || fail "a batch of 8 does not learn at the root of a half of the rate of 16"
+import json
+rates = [json.loads(open(f"scaled/runs/ddp-batch{size}-seed42/metrics.jsonl").readline())["learning_rate"] for size in (16, 8)]
+assert abs(rates[0] / 1e-2 - 1) < 1e-6 and abs(rates[1] / rates[0] - 0.5**0.5) < 1e-6, rates
+PYTHON
+python3 - <<'PYTHON' || fail "the rows do not take turns in an order that moves on"
+import re
+turns = [re.findall(rf"\] (.*), timing round {number}", open("err.txt").read()) for number in (1, 2)]
+assert len(turns[0]) >= 4 and turns[1] == turns[0][1:] + turns[0][:1], turns
+PYTHON
+
 # --- a narrow terminal -----------------------------------------------------------------------------------
 if ! is_sanitized; then
 expect 0 python3 "$SOURCE/tests/cli/terminal.py" 40 "${loud[@]}" --devices 2 --strategies ddp --max-steps 2 --output narrow
@@ -89,26 +106,30 @@ is failing '.rows[0].state == "done" and .rows[-1].state == "refused" and .rows[
 is failing '.rows[-1].reason | startswith("--devices 9 is more than the 8 leaves")'
 is failing '[.verdicts[] | select(.kind == "failed")] | length == 1'
 grep -q '^ddp,refused,"--devices 9' failing/compare.csv || fail "no reason in compare.csv"
-# One that is killed in the middle: the others go on.
+# One that is killed in the middle, of its full run or of a timing run: the others go on.
 cat >kill.py <<'PYTHON'
 import os, signal, subprocess, sys, time
-run = subprocess.Popen(sys.argv[1:])
+log, flag, *command = sys.argv[1:]
+run = subprocess.Popen(command)
 killed = False
 while run.poll() is None:
     for entry in filter(str.isdigit, os.listdir("/proc")) if not killed else []:
         try:
             parent = int(open(f"/proc/{entry}/stat").read().rpartition(")")[2].split()[1])
             words = open(f"/proc/{entry}/cmdline").read().split("\0")
+            if parent == run.pid and "--strategy=ddp" in words and flag in words and '"step": 5,' in open(log).read():
+                os.kill(int(entry), signal.SIGKILL)
+                killed = True
         except OSError:
             continue
-        if parent == run.pid and "--strategy=ddp" in words:
-            os.kill(int(entry), signal.SIGKILL)
-            killed = True
     time.sleep(0.001)
 sys.exit(run.returncode if killed else 99)
 PYTHON
-expect 3 python3 kill.py "${compare[@]}" --output killed --devices 2 --strategies single,ddp --max-steps 200
+middle=(--devices 2 --strategies single,ddp --max-steps 2000 --timing-steps 3000)
+expect 3 python3 kill.py killed/running/now/metrics.jsonl --max-steps=2000 "${compare[@]}" --output killed "${middle[@]}"
 is killed '.rows[-1].state == "killed" and .rows[-1].reason == "killed by signal 9 (Killed)" and .rows[0].state == "done"'
+expect 3 python3 kill.py late/running/now/metrics.jsonl --max-steps=3003 "${compare[@]}" --output late "${middle[@]}" --timing-rounds 1
+is late '.rows[-1].state == "killed" and .rows[-1].reason == "timing: killed by signal 9 (Killed)" and .rows[-1].same_bits_as_single'
 # If none is left there is nothing to compare.
 expect 1 "${compare[@]}" --output none --train nowhere.tsv --devices 2
 says err.txt "no strategy could run; single failed: " "nowhere.tsv"
@@ -220,7 +241,12 @@ done
 contents again | cmp - before.txt || fail "an interrupted comparison changed a former one"
 
 # --- no room for the report --------------------------------------------------------------------------------------------
-expect 1 bash -c 'ulimit -f 180 && exec "$@"' - "${short[@]}" --output full
-says err.txt "full/report.html" "File too large"
-[[ -z $(find full -maxdepth 1 -type f) ]] || fail "half of the documents: $(ls full)"
+# The table is printed all the same; a former comparison stays, and where there was none, nothing does.
+for folder in full again; do
+    expect 1 bash -c 'ulimit -f 180 && exec "$@"' - "${short[@]}" --output $folder
+    says err.txt "$folder/running/report.html" "File too large"
+    says out.txt "Speed" "Fastest: "
+done
+[[ ! -e full ]] || fail "half of the documents: $(ls full)"
+contents again | cmp - before.txt || fail "a comparison without room for its report changed a former one"
 expect 0 "${short[@]}" --output full

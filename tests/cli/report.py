@@ -92,7 +92,6 @@ def scale_of(key):
 browser = Browser(chromium)
 browser.look(report)
 page = Page()
-page = Page()
 page.feed(browser.ask("document.documentElement.outerHTML"))
 check(not page.outside, f"the page names other files: {page.outside}")
 
@@ -145,6 +144,50 @@ check(len(page.canvases) == len(page.figures), "a canvas a figure")
 for canvas in page.canvases:
     check(canvas.get("role") == "img" and len(canvas.get("aria-label", "")) > 20, f"no description: {canvas}")
     check(int(canvas.get("width", 0)) > 100, f"nothing was drawn: {canvas}")
+
+# What the charts draw is compare.json's, too, and something is drawn.
+DRAWN = """JSON.stringify(Object.fromEntries([...document.querySelectorAll("figure")].map(figure => {
+  const canvas = figure.querySelector("canvas"), chart = Chart.getChart(canvas);
+  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  return [figure.id.replace("figure-", ""), {painted: pixels.some(part => part), labels: chart.data.labels,
+    sets: chart.data.datasets.map(one => [one.label, one.data])}];
+})))"""
+drawn = json.loads(browser.ask(DRAWN))
+
+
+def titled(row):
+    return f"{row['name']} \u00d7 {row['devices']}" if row["devices"] > 1 else row["name"]
+
+
+def check_bars(name, key):
+    """One bar a row; of parts, one row's bars together."""
+    wanted = [row[key] for row in done if row[key] is not None]
+    sets = drawn[name]["sets"]
+    bars = [sum(data[i] for _, data in sets) for i in range(len(wanted))]
+    scale = 1 << 20 if key.endswith("bytes") else 1
+    check(all(abs(bar * scale / value - 1) < 1e-6 for bar, value in zip(bars, wanted, strict=True)), f"bars of {name}: {bars}")
+
+
+for name, one in drawn.items():
+    check(one["painted"], f"the chart {name} is empty")
+if done:
+    check_bars("throughput", "samples_per_second")
+    check_bars("memory", "planned_device_bytes")
+    if any(row["accuracy"] is not None for row in done):
+        check_bars("accuracy", "accuracy")
+    curves = {label: [[point["x"], point["y"]] for point in data] for label, data in drawn["loss"]["sets"]}
+    check(curves == {titled(row): row["training_loss"] for row in done if row["training_loss"]}, "curves of loss")
+if comparison["batch_size_rows"]:
+    sized = [row for row in rows if row["state"] == "done"]
+    for name, key, scale in (("speed", "samples_per_second", 1), ("memory", "peak_device_bytes", 1 << 20), ("accuracy", "accuracy", 1)):
+        for label, data in drawn[f"study-{name}"]["sets"]:
+            wanted = sorted((row["batch_size"], row[key] / scale) for row in sized if row["name"] == label)
+            check([(point["x"], point["y"]) for point in data] == wanted, f"study of {name}, {label}: {data}")
+if "timeline" in drawn:
+    ranks = {label.split()[1] for label in drawn["timeline"]["labels"] if label.startswith("rank ")}
+    check(len(ranks) == max(row["devices"] for row in done), f"ranks of the timeline: {ranks}")
+for word in [comparison["version"], comparison["date"], comparison["machine"]["system"]]:
+    check(word in page.texts.get("origin", ""), f"where it comes from: no {word}")
 
 for verdict in comparison["verdicts"]:
     text = verdict["text"].split(": ", 1)[-1]
@@ -205,6 +248,11 @@ if page.canvases:
     check_width("print", PRINTED_WIDTH)
     cut = browser.ask("[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth + 1).length")
     check(cut == 0, f"print: {cut} tables wider than the paper")
+    # From a wide screen: charts are drawn anew for the columns of the paper.
+    browser.look(report, media="")
+    browser.ask("dispatchEvent(new Event('beforeprint'))")
+    widths = set(browser.ask("[...document.querySelectorAll('canvas')].map(one => Chart.getChart(one).width)"))
+    check(widths == {317, 684}, f"print: charts of {sorted(widths)} pixels")
     pages = len(re.findall(rb"/Type\s*/Page\b", browser.paper()))
     check(1 <= pages <= 8, f"print: {pages} pages")
 browser.close()

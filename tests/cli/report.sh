@@ -33,6 +33,8 @@ damaged() {
 damaged 's/drawOrigin();/drawOrigin(); nothing();/' "console: "
 damaged '0,/"step_ms_median": /s//&1/' "step_ms_median: holds"
 damaged 's|<header>|&<img src="https://example.org/x.png">|' "the page names other files"
+damaged 's/data: row.training_loss.map(/data: [].map(/' "curves of loss"
+damaged 's/addEventListener("beforeprint", fitPaper);//' "print: charts of"
 damaged 's/(prefers-color-scheme: dark) {/(prefers-color-scheme: none) {/' "dark: page is"
 damaged 's/--muted: #56616e;/--muted: #a0a0a0;/' "light: note"
 damaged 's/#subject {/& min-width: 30rem;/' "phone: "

@@ -22,6 +22,16 @@ const ls_kernels *kernel_set(int index)
     return set;
 }
 
+const ls_cache_blocks *block_kind(const ls_kernels *set, int index, ls_cache_blocks *room)
+{
+    enum { DEPTH = 16, TOKENS = 8 };
+    *room = (ls_cache_blocks){.depth = DEPTH,
+                              .floats = DEPTH * set->gemm_column_tile,
+                              .tokens = TOKENS,
+                              .columns = (int32_t)set->gemm_column_tile};
+    return index == 0 ? NULL : index == 1 ? set->blocks : room;
+}
+
 int kernel_tests_setup(void **state)
 {
     (void)state;

@@ -11,6 +11,11 @@ enum { KERNEL_SETS = 3, OPERANDS = 16 };
 /* Set 0 is ref; NULL, with a line that says so, where the machine lacks the set. */
 const ls_kernels *kernel_set(int index);
 
+/* Blocks of products as they are cut on some processor, index 0 .. BLOCK_KINDS - 1: the largest
+ * (NULL), those of this one, and ones so small that each operand here has several. */
+enum { BLOCK_KINDS = 3 };
+const ls_cache_blocks *block_kind(const ls_kernels *set, int index, ls_cache_blocks *room);
+
 /* Group fixtures: OPERANDS pieces of guarded memory; denormals flushed, as in every worker. */
 int kernel_tests_setup(void **state);
 int kernel_tests_teardown(void **state);

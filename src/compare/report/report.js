@@ -449,7 +449,7 @@
 
   function drawOrigin() {
     const { machine, settings } = comparison;
-    const length = settings.max_steps > 0 ? `${settings.max_steps} steps` : `${settings.epochs} epochs`;
+    const length = settings.max_steps > 0 ? `${settings.max_steps} steps` : `${settings.epochs} epoch${settings.epochs === 1 ? "" : "s"}`;
     const lines = [
       ["Machine", `${machine.processor || "unknown processor"}, ${machine.cores} cores, ${(machine.memory_bytes / 2 ** 30).toFixed(1)} GiB of memory`],
       ["System", machine.system],

@@ -19,6 +19,7 @@ static void run_block(void *context, int64_t part, int thread)
 {
     const blocked_product *product = context;
     ls_gemm gemm = product->gemm;
+    gemm.blocks = product->cpu->kernels->blocks;
     int64_t row = part / product->column_parts * product->row_block;
     int64_t column = part % product->column_parts * product->column_block;
     if (gemm.rows - row < product->row_block)
@@ -137,6 +138,7 @@ void ls_cpu_WEIGHT_GRADIENT(ls_device *device, const ls_op_call *call)
                                 .slot_stride = features * depth,
                                 .gradient_row = depth,
                                 .schedule = call->inputs[2].data,
+                                .blocks = cpu->kernels->blocks,
                             }};
     ls_cpu_run_parts(cpu, features, 1, WEIGHT_GRADIENT_PARTS, run_weight_gradient, &work);
 }

@@ -7,16 +7,44 @@
 #include "kernels/tile_sizes.h"
 
 #define ENTRY(field, isa) .field = ls_##field##__##isa,
-#define TABLE(isa, lane_count)                                                                     \
+#define TABLE(isa, lane_count, cache_blocks)                                                       \
     {                                                                                              \
         .name = #isa, .lanes = (lane_count), .gemm_row_tile = LS_TILE_ROWS_##isa,                  \
-        .gemm_column_tile = LS_TILE_COLUMNS_##isa, LS_KERNEL_LIST(ENTRY, isa)                      \
+        .gemm_column_tile = LS_TILE_COLUMNS_##isa, .blocks = (cache_blocks),                       \
+        LS_KERNEL_LIST(ENTRY, isa)                                                                 \
     }
 
-/* Best first. */
-static const ls_kernels tables[] = {TABLE(avx512, 16), TABLE(avx2, 8), TABLE(ref, 1)};
+enum { TABLE_COUNT = 3 };
 
-enum { TABLE_COUNT = sizeof tables / sizeof tables[0] };
+/* Best first. The third-level cache is near enough to stream packed operands from: AMD's. */
+static const ls_kernels tables[TABLE_COUNT] = {TABLE(avx512, 16, NULL), TABLE(avx2, 8, NULL),
+                                               TABLE(ref, 1, NULL)};
+
+/* It is at the other end of a mesh: Intel's. A block of B stays in the second level, a strip of a
+ * weight gradient's left side in the first (docs/speed-log.md). */
+static const ls_cache_blocks near_blocks[] = {
+    {.depth = 768,
+     .floats = 768 * 256,
+     .rows_in_place = 256,
+     .floats_in_place = 768 * 256,
+     .tokens = 224,
+     .columns = 256},
+    {.depth = 768,
+     .floats = 768 * 256,
+     .rows_in_place = 32,
+     .floats_in_place = 768 * 256,
+     .tokens = 224,
+     .columns = 384},
+};
+static const ls_kernels near_tables[TABLE_COUNT] = {
+    TABLE(avx512, 16, &near_blocks[0]), TABLE(avx2, 8, &near_blocks[1]), TABLE(ref, 1, NULL)};
+
+static const ls_kernels *tables_of_processor(void)
+{
+    unsigned eax, name[3];
+    if (!__get_cpuid(0, &eax, &name[0], &name[2], &name[1])) return tables;
+    return memcmp(name, "GenuineIntel", sizeof name) == 0 ? near_tables : tables;
+}
 
 /* What the processor offers (CPUID) and the system saves at a task switch (XCR0). */
 typedef struct cpu_features {
@@ -61,8 +89,9 @@ static bool runs_here(const ls_kernels *table)
 
 static const ls_kernels *find_table(const char *name)
 {
-    for (int i = 0; i < TABLE_COUNT; i++)
-        if (strcmp(tables[i].name, name) == 0) return &tables[i];
+    const ls_kernels *table = tables_of_processor();
+    for (int i = 0; i < TABLE_COUNT; i++, table++)
+        if (strcmp(table->name, name) == 0) return table;
     return NULL;
 }
 
@@ -90,10 +119,8 @@ ls_status ls_kernels_choose(const ls_kernels **out, ls_error *error)
         *out = table;
         return LS_OK;
     }
-    for (int i = 0; i < TABLE_COUNT; i++)
-        if (runs_here(&tables[i])) {
-            *out = &tables[i];
-            break;
-        }
+    *out = tables_of_processor();
+    while (!runs_here(*out))
+        ++*out; /* the last one runs anywhere */
     return LS_OK;
 }

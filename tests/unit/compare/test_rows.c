@@ -93,6 +93,7 @@ static void one_seed_with_other_bits_is_told(void **state)
     finish_comparison(&made);
     assert_int_equal(made.rows[2].same_bits, 0);
     assert_int_equal(made.rows[2].seeds[0].same_bits, 1);
+    assert_true(made.comparison.any_different);
     assert_says("bits", "Other bits than single: ddp (batch size 32)");
 }
 
@@ -187,18 +188,29 @@ static void rows_that_failed_are_left_out(void **state)
     finish_comparison(&made);
     assert_true(made.comparison.any_failed);
     assert_true(isnan(value(1, LS_MEASURE_SAMPLES_PER_SECOND)));
-    assert_int_equal(made.rows[1].same_bits, -1);
     assert_says("fastest", "ddp on 2 devices with 18.0");
     assert_string_equal(verdict("devices"), "");
     assert_says("failed", "single, all cores was not compared (killed): killed by signal 9");
     /* Without a base nothing is said of it. */
     made.rows[0].state = LS_COMPARE_FAILED;
     finish_comparison(&made);
-    assert_int_equal(made.rows[2].same_bits, -1);
     assert_true(isnan(value(2, LS_MEASURE_SPEED_UP)));
     assert_string_equal(verdict("bits"), "");
     assert_string_equal(verdict("fastest"), "Fastest: ddp on 2 devices with 18.0 samples/s.");
     assert_string_equal(verdict("scaling"), "");
+}
+
+/* The full runs had ended: what failed was a later one. */
+static void bits_are_told_of_rows_that_fail_later(void **state)
+{
+    (void)state;
+    made.rows[0].state = made.rows[2].state = LS_COMPARE_FAILED;
+    made.seeds[2][1].weights_sha256[5] = 'f';
+    finish_comparison(&made);
+    assert_int_equal(made.rows[1].same_bits, 1);
+    assert_int_equal(made.rows[2].same_bits, 0);
+    assert_true(made.comparison.any_failed && made.comparison.any_different);
+    assert_says("bits", "Other bits than single: ddp (batch size 32)");
 }
 
 static void a_target_may_not_be_reached(void **state)
@@ -223,6 +235,7 @@ int main(void)
         cmocka_unit_test_setup(causes_come_from_what_was_measured, fresh),
         cmocka_unit_test_setup(no_share_of_peak_is_above_one, fresh),
         cmocka_unit_test_setup(rows_that_failed_are_left_out, fresh),
+        cmocka_unit_test_setup(bits_are_told_of_rows_that_fail_later, fresh),
         cmocka_unit_test_setup(a_target_may_not_be_reached, fresh),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,7 +227,7 @@ static void documents_appear_when_all_is_done(void **state)
     assert_true(ls_path_exists(test_path(path, "compare.json")));
 }
 
-static void a_full_disk_leaves_no_half(void **state)
+static void a_full_disk_leaves_the_former_one(void **state)
 {
     (void)state;
     const char *path = test_path(folder, "full");
@@ -246,11 +246,14 @@ static void a_full_disk_leaves_no_half(void **state)
     setrlimit(RLIMIT_FSIZE, &before);
     ls_compare_folder_close(&output);
     assert_int_equal(status, LS_IO);
-    assert_non_null(strstr(error.text, "compare.json"));
-    assert_false(ls_path_exists(test_path(path, "compare.json")));
-    assert_false(ls_path_exists(test_path(path, "compare.csv")));
-    assert_false(ls_path_exists(test_path(path, "report.html")));
+    assert_non_null(strstr(error.text, "running/compare.json"));
+    assert_true(ls_path_exists(test_path(path, "compare.json")));
+    assert_true(ls_path_exists(test_path(path, "compare.csv")));
+    assert_true(ls_path_exists(test_path(path, "report.html")));
+    assert_true(ls_path_exists(test_path(path, "runs/command.txt")));
+    assert_false(ls_path_exists(test_path(path, "running")));
     finish(path);
+    assert_false(ls_path_exists(test_path(path, "runs/compare.json")));
 }
 
 static void names_of_rows_become_names_of_folders(void **state)
@@ -272,7 +275,7 @@ int main(void)
         cmocka_unit_test(numbers_are_read_back),
         cmocka_unit_test(any_allocation_may_fail),
         cmocka_unit_test(documents_appear_when_all_is_done),
-        cmocka_unit_test(a_full_disk_leaves_no_half),
+        cmocka_unit_test(a_full_disk_leaves_the_former_one),
         cmocka_unit_test(names_of_rows_become_names_of_folders),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

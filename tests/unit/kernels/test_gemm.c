@@ -142,10 +142,13 @@ static void assert_matrix(const float *matrix, int64_t stride, const float *expe
 
 static void check(memory *m, const gemm_case *t)
 {
-    for (int set = 0; set < KERNEL_SETS; set++) {
-        const ls_kernels *kernels = kernel_set(set);
+    for (int i = 0; i < KERNEL_SETS * BLOCK_KINDS; i++) {
+        const ls_kernels *kernels = kernel_set(i / BLOCK_KINDS);
+        ls_cache_blocks blocks;
         if (!kernels) continue;
         ls_gemm g = make_operands(m, t);
+        g.blocks = block_kind(kernels, i % BLOCK_KINDS, &blocks);
+        if (i % BLOCK_KINDS == 1 && !g.blocks) continue; /* as before */
         float *expected = expected_chains(&g);
         ls_kernel_limits limits = {.depth = t->depth, .rows = t->rows};
         size_t bytes = (kernels->scratch_bytes(&limits) + 3) / 4 * 4;
@@ -153,9 +156,9 @@ static void check(memory *m, const gemm_case *t)
         float *slopes = test_malloc((size_t)(t->rows * t->columns + 1) * sizeof(float));
         kernel_set(0)->activation(t->activation, expected, slopes, expected, t->columns, t->rows,
                                   t->columns);
-        for (int64_t i = 0; t->factor && i < t->rows; i++)
+        for (int64_t row = 0; t->factor && row < t->rows; row++)
             for (int64_t n = 0; n < t->columns; n++)
-                expected[i * t->columns + n] *= g.factor[i * g.c_row + n];
+                expected[row * t->columns + n] *= g.factor[row * g.c_row + n];
         if (t->slope)
             assert_matrix(g.slope, g.c_row, slopes, t->rows, t->columns, kernels->name, "slope");
         assert_matrix(g.c, g.c_row, expected, t->rows, t->columns, kernels->name, "C");

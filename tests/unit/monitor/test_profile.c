@@ -390,6 +390,39 @@ static ls_profile_options options_of(const tiny_engine *engine, int64_t limit)
                                 .limit_bytes = limit};
 }
 
+/* What bounds the ops follows from their costs and the machine's peaks: each name has its advice.
+ */
+static void a_bottleneck_is_named_with_what_to_try(void **state)
+{
+    (void)state;
+    static const struct {
+        ls_machine_peak peak;
+        const char *name, *advice;
+    } cases[] = {{{1, 1e18}, "compute", "--max-length"},
+                 {{1e18, 1}, "memory bandwidth", "--batch-size"}};
+    for (int i = 0; i < 2; i++) {
+        tiny_engine engine;
+        ls_error error;
+        ls_profile *profile = NULL;
+        char notes[400];
+        tiny_engine_open(&engine, "tiny-bert", train, folder, 16, NULL);
+        ls_profile_options options = options_of(&engine, 0);
+        options.peak = cases[i].peak;
+        assert_ok(ls_profile_new(&profile, &options, &error), error);
+        record_steps(profile, &engine, 9);
+        assert_ok(ls_profile_write(profile, notes, &error), error);
+        json_t *summary = load(options.folder, "summary.json");
+        const json_t *bottleneck = json_object_get(summary, "bottleneck");
+        assert_string_equal(text_of(bottleneck, "name"), cases[i].name);
+        assert_non_null(strstr(text_of(bottleneck, "try"), cases[i].advice));
+        assert_true(number_of(bottleneck, cases[i].name) >
+                    number_of(bottleneck, cases[1 - i].name));
+        ls_json_free(summary);
+        ls_profile_free(profile);
+        tiny_engine_close(&engine);
+    }
+}
+
 /* Whole steps are left out until it fits; of a single step, spans. What the summary counts is what
  * the trace holds in every case. */
 static void a_trace_keeps_its_size(void **state)
@@ -584,6 +617,7 @@ int main(void)
         cmocka_unit_test(reading_ahead_is_shown),
         cmocka_unit_test(a_shorter_run_has_its_last_steps_recorded),
         cmocka_unit_test(steps_are_two_numbers),
+        cmocka_unit_test(a_bottleneck_is_named_with_what_to_try),
         cmocka_unit_test(a_trace_keeps_its_size),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_run_tells_where_its_time_and_memory_went),

@@ -45,6 +45,7 @@ static void the_first_steps_do_not_count(void **state)
     near(summary.samples_per_second, 20 * 32 / 21.0);
     near(summary.tokens_per_second, 20 * 100 / 21.0);
     near(summary.flops_per_second, 20e9 / 21.0);
+    near(summary.flops_per_step, 1e9);
     near(summary.step_seconds_median, 1.05);
     near(summary.step_seconds_p95, 1.9);
     near(summary.elements_per_step, 5);
