@@ -5,8 +5,8 @@
 #   ./test.sh            everything that needs no PyTorch (about a quarter of an hour on two cores)
 #   ./test.sh peers      against PyTorch and Transformers, in a virtual environment made here
 #   ./test.sh faults     every crash, full disk and flipped bit that the fault tests know (half an hour)
-#   ./test.sh long       every layout of devices, processes and hosts, a Slurm of one machine, accuracy over five seeds, minutes of
-#                        fuzzing for each target
+#   ./test.sh long       every layout of devices, processes and hosts, a Slurm of one machine, the demonstration, accuracy over five
+#                        seeds, minutes of fuzzing for each target
 #   ./test.sh PART...    single parts: see the list of each tier below
 #
 # A failing part does not stop the next ones. Logs are in build/test-logs. The last line says
@@ -16,7 +16,7 @@ cd "$(dirname "$0")"
 
 normal_parts="packages format lint build symbols unit cli faults-short clang sanitize cli-sanitize thread fuzz install"
 peers_parts="packages build venv fetch peers"
-long_parts="packages build long-unit long-mpi long-slurm venv fetch long-peers long-fuzz"
+long_parts="packages build long-unit long-mpi long-slurm venv fetch long-demo long-peers long-fuzz"
 
 jobs=$(nproc)
 logs=build/test-logs
@@ -156,6 +156,11 @@ part_long_unit() {
 }
 part_long_mpi() { make -s -j"$jobs" all && LOCKSTEP_TEST_LONG=1 counted tools/run-cli-tests.sh mpi; }
 part_long_fuzz() { fuzz_for 300; }
+# The demonstration as a user starts it: within its ten minutes, and all strategies come to the same.
+part_long_demo() {
+    timeout 600 ./demo.sh && jq -e '.rows | all(.state == "done") and
+        (map([.weights_sha256, .final_loss, .accuracy, .macro_f1]) | unique | length == 1)' build/demo/comparison/compare.json
+}
 # Packages that nothing else needs, so that only this part installs them.
 part_long_slurm() { tools/install-packages.sh slurm && counted tools/run-cli-tests.sh --from tests/long; }
 

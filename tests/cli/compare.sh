@@ -22,6 +22,7 @@ if ! is_sanitized; then
     is zero '[.rows[].name] - ["single, all cores"] == ["single", "ddp", "zero1", "zero2", "zero3", "zero3+offload", "single+recompute"]'
     is zero '[.rows[] | [.final_loss, .accuracy, .macro_f1]] | unique | length == 1 and (.[0] | all(. > 0))'
     is zero '.rows | all(.state == "done" and .same_bits_as_single and .planned_device_bytes == .peak_device_bytes)'
+    is zero '.rows | all((.share_forward + .share_backward + .share_exchange + .share_optimizer + .share_data - 1 | fabs) < 1e-9)'
     is zero '[.rows[] | select(.devices == 2) | .memory.optimizer_state] | .[0] > .[1] and (.[4] // 0) == 0'
     is zero '[.rows[] | select(.name == "single+recompute")][0] | .devices == 1'
 fi
@@ -69,6 +70,10 @@ is out '.rows[0].bytes_sent_per_step == 0 and .rows[-1].bytes_sent_per_step > 0'
 [[ -z $(find out -name '*.safetensors') ]] || fail "weights stay"
 [[ ! -e out/running ]] || fail "running/ stays"
 grep -q '^lockstep compare --model model ' out/runs/command.txt || fail "no command to repeat it"
+sed -e "s|^lockstep |$LOCKSTEP |" -e 's|--output out|--output repeated --quiet|' out/runs/command.txt >repeat.sh
+expect 0 bash repeat.sh
+cmp <(jq '[.rows[].weights_sha256]' out/compare.json) <(jq '[.rows[].weights_sha256]' repeated/compare.json) ||
+    fail "the command to repeat it trains something else"
 
 # --- epochs, learning rates by the batch size, turns ---------------------------------------------------
 expect 0 "${loud[@]}" --output scaled --devices 2 --strategies ddp --epochs 1 --batch-size 16 --batch-sizes 8 \
@@ -98,6 +103,12 @@ assert len(lines) > 40 and max(map(len, lines)) <= 40, max(lines, key=len)
 PYTHON
 fi
 
+# --- few cores ------------------------------------------------------------------------------------------------
+# Two devices on one core take turns: warned, and compared.
+expect 0 taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')" "${loud[@]}" --output few --devices 2 --strategies ddp --max-steps 2 --timing-rounds 1
+says err.txt "2 devices on 1 cores: they take turns"
+is few '[.rows[].name] == ["single", "ddp"] and (.rows | all(.state == "done" and .same_bits_as_single))'
+
 # --- rows that fail ------------------------------------------------------------------------------------------
 expect 3 "${compare[@]}" --output failing --devices 9 --strategies single,ddp --max-steps 2
 says err.txt "9 devices on $(nproc) cores: they take turns" "ddp refused: --devices 9 is more than the 8 leaves"
@@ -125,10 +136,10 @@ while run.poll() is None:
     time.sleep(0.001)
 sys.exit(run.returncode if killed else 99)
 PYTHON
-middle=(--devices 2 --strategies single,ddp --max-steps 2000 --timing-steps 3000)
-expect 3 python3 kill.py killed/running/now/metrics.jsonl --max-steps=2000 "${compare[@]}" --output killed "${middle[@]}"
+middle=(--devices 2 --strategies single,ddp --max-steps 800 --timing-steps 1000)
+expect 3 python3 kill.py killed/running/now/metrics.jsonl --max-steps=800 "${compare[@]}" --output killed "${middle[@]}"
 is killed '.rows[-1].state == "killed" and .rows[-1].reason == "killed by signal 9 (Killed)" and .rows[0].state == "done"'
-expect 3 python3 kill.py late/running/now/metrics.jsonl --max-steps=3003 "${compare[@]}" --output late "${middle[@]}" --timing-rounds 1
+expect 3 python3 kill.py late/running/now/metrics.jsonl --max-steps=1003 "${compare[@]}" --output late "${middle[@]}" --timing-rounds 1
 is late '.rows[-1].state == "killed" and .rows[-1].reason == "timing: killed by signal 9 (Killed)" and .rows[-1].same_bits_as_single'
 # If none is left there is nothing to compare.
 expect 1 "${compare[@]}" --output none --train nowhere.tsv --devices 2
