@@ -13,7 +13,7 @@ import statistics
 import tempfile
 import types
 
-from harness import BUILD, OUT, ROOT, WARM_UP, Peer, python, run, table, tables, markdown
+from harness import BUILD, OUT, ROOT, WARM_UP, Left, Peer, python, run, table, tables, markdown
 from peers.settings import LEARNING_RATE, MAX_GRAD_NORM, SEED, WARM_UP_STEPS, WEIGHT_DECAY
 
 BATCH, LENGTH = 32, 128
@@ -132,6 +132,8 @@ def lockstep_rows(context, compared, steps):
 def peer_row(context, open_peers, case, steps, timed, threads):
     name, script, processes, key, flags, against = case
     interpreter = python() if script == "pytorch_ddp.py" else ROOT / ".cache/bench-venv/bin/python"
+    if not interpreter.exists():
+        raise Left("tools/make-bench-venv.sh installs it")
     own = threads * 2 if name.endswith("all cores") else threads
     flags = ["--processes", processes, "--threads", own, "--steps", steps, "--test", context.test, *flags]
     peer = open_peers.enter_context(Peer(interpreter, script, context, *flags, "--batch-size", BATCH, "--max-length", LENGTH))
@@ -149,16 +151,23 @@ def peer_row(context, open_peers, case, steps, timed, threads):
     return Row(values, name.split()[0].rstrip(","), turn, "PyTorch")
 
 
+def row_without_result(case, reason):
+    """As in compare.json: a row that keeps its reason."""
+    values = dict.fromkeys([one for one, _, _ in measures()])
+    return values | {"name": case[0], "program": case[0].split()[0].rstrip(","), "state": "failed", "reason": reason}
+
+
 def fill_ratios(rows):
     """Speed-up over the program's own single device (PyTorch's for DeepSpeed), and Lockstep over each peer."""
     by_name = {row.values["name"]: row.values for row in rows}
     for row in rows:
-        values, base = row.values, by_name[row.base]
-        values["speed_up"] = values["samples_per_second"] / base["samples_per_second"]
-        size = values["devices"] * values["threads"] / (base["devices"] * base["threads"])
-        values["efficiency"] = values["speed_up"] / size
+        values, base = row.values, by_name.get(row.base)
         ours = by_name.get(values.get("compared_with"))
         values["lockstep_is"] = ours["samples_per_second"] / values["samples_per_second"] if ours else None
+        if base:
+            values["speed_up"] = values["samples_per_second"] / base["samples_per_second"]
+            size = values["devices"] * values["threads"] / (base["devices"] * base["threads"])
+            values["efficiency"] = values["speed_up"] / size
 
 
 def number(decimals, scale=1, mark=""):
@@ -199,9 +208,10 @@ def cell(values, key, write):
 
 
 def print_rows(rows, steps):
+    """rows: their values."""
     lines = [
-        [("Lockstep, " if row.values["program"] == "Lockstep" else "") + row.values["name"]]
-        + [cell(row.values, key, write) for _, key, write in COLUMNS]
+        [("Lockstep, " if row["program"] == "Lockstep" else "") + row["name"] + (f": {row['reason']}" if row["reason"] else "")]
+        + [cell(row, key, write) for _, key, write in COLUMNS]
         for row in rows
     ]
     title = f"Strategies and peers: {steps} steps of {BATCH} samples, then on the test file"
@@ -217,12 +227,13 @@ def section_peers(context):
     there.test = context.reviews.parent / "test.tsv"
     compared = compare(there, steps, threads)
     rows = lockstep_rows(there, compared, timed)
-    peers = PEERS
-    if not (ROOT / ".cache/bench-venv/bin/python").exists():
-        print("DeepSpeed is left out: tools/make-bench-venv.sh installs it", flush=True)
-        peers = [one for one in peers if one[1] != "deepspeed_train.py"]
+    without = []
     with contextlib.ExitStack() as open_peers:
-        rows += [peer_row(there, open_peers, one, steps, timed, threads) for one in peers]
+        for case in PEERS:
+            try:
+                rows.append(peer_row(there, open_peers, case, steps, timed, threads))
+            except (Left, SystemExit) as reason:
+                without.append(row_without_result(case, str(reason).strip().splitlines()[-1]))
         for first in range(context.rounds):
             # An order that moves on, so that no row always follows the same one.
             for row in rows[first:] + rows[:first]:
@@ -232,7 +243,7 @@ def section_peers(context):
     fill_ratios(rows)
     document = {key: compared[key] for key in ("version", "date", "machine")}
     document["settings"] = {"steps": steps, "timing_steps": timed, "rounds": context.rounds, "flags": settings()}
-    document["rows"] = [row.values for row in rows]
+    document["rows"] = [row.values for row in rows] + without
     (OUT / "peers.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    print_rows(rows, steps)
+    print_rows(document["rows"], steps)
     return document

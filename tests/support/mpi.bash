@@ -57,8 +57,10 @@ mpi_wait_for() {
     done
 }
 
+# Files in shared memory that no process of this machine has: those of other runs do not count.
 mpi_shared_files() {
-    find /dev/shm -newer mpi_noted \( -name 'osc_*' -o -name 'vader_segment*' \) 2>/dev/null | sort
+    comm -23 <(find /dev/shm -newer mpi_noted \( -name 'osc_*' -o -name 'vader_segment*' \) 2>/dev/null | sort) \
+        <(cat /proc/[0-9]*/maps 2>/dev/null | grep -oE '/dev/shm/(osc_|vader_segment)[^ ]*' | sort -u)
 }
 
 # Nothing of a run is left: no process, no shared memory.
@@ -67,7 +69,7 @@ mpi_nothing_left() {
     for pid in pid.*; do
         if kill -0 "$(cat "$pid")" 2>/dev/null; then fail "$pid still runs"; fi
     done
-    # Other runs on this machine have such files as well, but not the same ones for long.
+    # Other runs make theirs before they have them, and a process that ends takes a moment.
     local left end=$((SECONDS + 20))
     left=$(mpi_shared_files)
     while [[ -n $left && $SECONDS -lt $end ]]; do
