@@ -24,6 +24,7 @@ typedef struct gemm_case {
     ls_activation activation;
     int64_t padding; /* floats between rows of every operand */
     int at_start;
+    int blocks; /* see block_kind */
 } gemm_case;
 
 static void fill(float *to, int64_t count, uint32_t seed)
@@ -142,13 +143,12 @@ static void assert_matrix(const float *matrix, int64_t stride, const float *expe
 
 static void check(memory *m, const gemm_case *t)
 {
-    for (int i = 0; i < KERNEL_SETS * BLOCK_KINDS; i++) {
-        const ls_kernels *kernels = kernel_set(i / BLOCK_KINDS);
+    for (int i = 0; i < KERNEL_SETS; i++) {
+        const ls_kernels *kernels = kernel_set(i);
         ls_cache_blocks blocks;
         if (!kernels) continue;
         ls_gemm g = make_operands(m, t);
-        g.blocks = block_kind(kernels, i % BLOCK_KINDS, &blocks);
-        if (i % BLOCK_KINDS == 1 && !g.blocks) continue; /* as before */
+        g.blocks = block_kind(kernels, t->blocks, &blocks);
         float *expected = expected_chains(&g);
         ls_kernel_limits limits = {.depth = t->depth, .rows = t->rows};
         size_t bytes = (kernels->scratch_bytes(&limits) + 3) / 4 * 4;
@@ -176,16 +176,18 @@ static void any_size_is_exact(void **state)
         for (size_t j = 0; j < sizeof columns / sizeof columns[0]; j++)
             for (size_t k = 0; k < sizeof depths / sizeof depths[0]; k++)
                 for (int layout = 0; layout < 4; layout++)
-                    check(*state, &(gemm_case){.rows = rows[i],
-                                               .columns = columns[j],
-                                               .depth = depths[k],
-                                               .a_transposed = layout & 1,
-                                               .b_transposed = layout & 2,
-                                               .bias = (i + j + k) % 2,
-                                               .accumulate = (i + j + k) % 4 == 2,
-                                               .factor = (i + j + k) % 3 == 0,
-                                               .padding = (int64_t)(k % 3),
-                                               .at_start = (int)(i + k) % 2});
+                    check(*state,
+                          &(gemm_case){.rows = rows[i],
+                                       .columns = columns[j],
+                                       .depth = depths[k],
+                                       .a_transposed = layout & 1,
+                                       .b_transposed = layout & 2,
+                                       .bias = (i + j + k) % 2,
+                                       .accumulate = (i + j + k) % 4 == 2,
+                                       .factor = (i + j + k) % 3 == 0,
+                                       .padding = (int64_t)(k % 3),
+                                       .at_start = (int)(i + k) % 2,
+                                       .blocks = (int)(i / 2 + j + (size_t)layout) % BLOCK_KINDS});
 }
 
 /* Longer than the blocks in which the kernel walks depth and columns. */
@@ -207,7 +209,8 @@ static void blocks_leave_no_trace(void **state)
                                .accumulate = !(variant & 4) && variant & 1,
                                .activation = variant & 4 ? LS_ACTIVATION_GELU : LS_ACTIVATION_NONE,
                                .padding = variant % 3,
-                               .at_start = variant & 1});
+                               .at_start = variant & 1,
+                               .blocks = (int)(i + (size_t)variant) % BLOCK_KINDS});
 }
 
 static void activations_are_those_of_the_activation_kernel(void **state)

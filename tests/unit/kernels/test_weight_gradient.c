@@ -32,8 +32,8 @@ static void check_shape(guarded *memory, int64_t left_count, int64_t right_count
     const float *left = operand(0, (ROWS - 1) * left_stride + left_count, 1.0f, 5);
     const float *right = operand(1, (ROWS - 1) * right_stride + right_count, 1.0f, 6);
     const int64_t slot_floats = 3 * slot_stride + (left_count - 1) * gradient_row + right_count;
-    for (int i = 0; i < KERNEL_SETS * BLOCK_KINDS; i++) {
-        const ls_kernels *set = kernel_set(i / BLOCK_KINDS);
+    for (int i = 0; i < KERNEL_SETS; i++) {
+        const ls_kernels *set = kernel_set(i);
         ls_cache_blocks blocks;
         if (!set) continue;
         ls_kernel_limits limits = {.rows = ROWS};
@@ -54,7 +54,7 @@ static void check_shape(guarded *memory, int64_t left_count, int64_t right_count
             .slot_stride = slot_stride,
             .gradient_row = gradient_row,
             .schedule = &schedule,
-            .blocks = block_kind(set, i % BLOCK_KINDS, &blocks),
+            .blocks = block_kind(set, (int)(left_count + right_count) % BLOCK_KINDS, &blocks),
         };
         set->weight_gradient(&g, scratch);
         g.left_begin = g.left_end;
@@ -154,8 +154,8 @@ static void long_passes_follow_the_schedule(void **state)
                            round / 2 % 2);
         const float *left = operand(0, LONG_ROWS * LEFT, 1.0f, round + 1);
         const float *right = operand(1, LONG_ROWS * RIGHT, 1.0f, round + 2);
-        for (int i = 0; i < KERNEL_SETS * BLOCK_KINDS; i++) {
-            const ls_kernels *set = kernel_set(i / BLOCK_KINDS);
+        for (int i = 0; i < KERNEL_SETS; i++) {
+            const ls_kernels *set = kernel_set(i);
             ls_cache_blocks blocks;
             if (!set) continue;
             float *slots = operand(2, SLOTS * FLOATS, 1.0f, round);
@@ -176,7 +176,7 @@ static void long_passes_follow_the_schedule(void **state)
                                     .slot_stride = FLOATS,
                                     .gradient_row = RIGHT,
                                     .schedule = &s->schedule,
-                                    .blocks = block_kind(set, i % BLOCK_KINDS, &blocks)};
+                                    .blocks = block_kind(set, (int)round % BLOCK_KINDS, &blocks)};
             ls_kernel_limits limits = {.rows = LONG_ROWS};
             set->weight_gradient(
                 &g, guarded_floats(&memory, (int64_t)(set->scratch_bytes(&limits) + 3) / 4, 0));
