@@ -119,7 +119,7 @@ part_sanitize() {
 # Each command, all its parsing and its errors. Not what other scripts do with more layouts or larger runs, in which
 # a sanitizer sees the same code again, and not what takes its time from a clock or a browser.
 part_cli_sanitize() {
-    local again=' documented documented_comparisons documented_hosts launch_hosts memory mpi_checkpoint mpi_faults progress report resume ' script scripts=()
+    local again=' compare_runs documented documented_comparisons documented_hosts launch_hosts memory mpi_checkpoint mpi_faults progress report resume ' script scripts=()
     for script in tests/cli/*.sh; do
         script=$(basename "$script" .sh)
         if [[ $again != *" $script "* ]]; then scripts+=("$script"); fi
