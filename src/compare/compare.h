@@ -116,8 +116,8 @@ typedef struct ls_comparison {
 /* Run everything and write OUTPUT/compare.json, compare.csv, report.html and runs/. Rows that fail
  * do not stop the others; if none is left, the first one's reason is the error. Documents that
  * cannot be written are an error, but the rows are there (`judged`), and so is a former comparison.
- * LS_INTERRUPTED: should_stop ended it, and the folder is as it was. A former comparison in the
- * folder stays until all is written. Free *out with ls_comparison_free, also after a failure. */
+ * LS_INTERRUPTED: should_stop ended it, and the folder is as it was. Free *out with
+ * ls_comparison_free, also after a failure. */
 ls_status ls_compare(ls_comparison **out, const ls_compare_options *options,
                      ls_error *error) LS_MUST_CHECK;
 void ls_comparison_free(ls_comparison *comparison); /* NULL is allowed */
