@@ -1,5 +1,6 @@
 # Comparisons: rows, documents, verdicts; rows that fail, a folder of something else, interrupts, full disks.
 source "$SOURCE/tests/cli/common.bash"
+source "$SOURCE/tests/support/comparison.bash"
 fresh_model
 write_reviews train.tsv 80 1
 write_reviews validation.tsv 30 2
@@ -7,11 +8,6 @@ write_reviews test.tsv 30 3
 loud=("$LOCKSTEP" compare --model model --train train.tsv --validation validation.tsv --test test.tsv
     --threads 1 --learning-rate 1e-2 --timing-rounds 2 --timing-steps 2)
 compare=("${loud[@]}" --quiet)
-
-# is FILE FILTER: the jq filter is true of compare.json.
-is() {
-    jq -e "$2" "$1/compare.json" >parsed.txt || fail "not true of $1/compare.json: $2"
-}
 
 # --- what a comparison writes ------------------------------------------------------------------------
 # Each row measures the machine, which takes seconds under a sanitizer: there the next one is enough.

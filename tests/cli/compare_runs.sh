@@ -1,15 +1,11 @@
 # Comparisons: what each run is given, the order of turns, few cores, runs that are killed in the middle, and the command that
 # repeats one.
 source "$SOURCE/tests/cli/common.bash"
+source "$SOURCE/tests/support/comparison.bash"
 fresh_model
 write_reviews train.tsv 80 1
 loud=("$LOCKSTEP" compare --model model --train train.tsv --threads 1 --learning-rate 1e-2 --timing-rounds 2 --timing-steps 2)
 compare=("${loud[@]}" --quiet)
-
-# is FOLDER FILTER: the jq filter is true of its compare.json.
-is() {
-    jq -e "$2" "$1/compare.json" >parsed.txt || fail "not true of $1/compare.json: $2"
-}
 
 # --- epochs, learning rates by the batch size, turns ---------------------------------------------------
 expect 0 "${loud[@]}" --output scaled --devices 2 --strategies ddp --epochs 1 --batch-size 16 --batch-sizes 8 \

@@ -14,14 +14,9 @@
         LS_KERNEL_LIST(ENTRY, isa)                                                                 \
     }
 
-enum { TABLE_COUNT = 3 };
-
-/* Best first. The third-level cache is near enough to stream packed operands from: AMD's. */
-static const ls_kernels tables[TABLE_COUNT] = {TABLE(avx512, 16, NULL), TABLE(avx2, 8, NULL),
-                                               TABLE(ref, 1, NULL)};
-
-/* It is at the other end of a mesh: Intel's. A block of B stays in the second level, a strip of a
- * weight gradient's left side in the first (docs/speed-log.md). */
+/* Where the third-level cache is at the other end of a mesh (Intel's), not near enough to stream
+ * packed operands from (AMD's): a block of B stays in the second level, a strip of a weight
+ * gradient's left side in the first (docs/speed-log.md). */
 static const ls_cache_blocks near_blocks[] = {
     {.depth = 768,
      .floats = 768 * 256,
@@ -36,14 +31,21 @@ static const ls_cache_blocks near_blocks[] = {
      .tokens = 224,
      .columns = 384},
 };
-static const ls_kernels near_tables[TABLE_COUNT] = {
-    TABLE(avx512, 16, &near_blocks[0]), TABLE(avx2, 8, &near_blocks[1]), TABLE(ref, 1, NULL)};
+
+/* Best first. */
+#define TABLES(wide, narrow)                                                                       \
+    {                                                                                              \
+        TABLE(avx512, 16, wide), TABLE(avx2, 8, narrow), TABLE(ref, 1, NULL)                       \
+    }
+enum { TABLE_COUNT = 3 };
+static const ls_kernels tables[][TABLE_COUNT] = {TABLES(NULL, NULL),
+                                                 TABLES(&near_blocks[0], &near_blocks[1])};
 
 static const ls_kernels *tables_of_processor(void)
 {
     unsigned eax, name[3];
-    if (!__get_cpuid(0, &eax, &name[0], &name[2], &name[1])) return tables;
-    return memcmp(name, "GenuineIntel", sizeof name) == 0 ? near_tables : tables;
+    if (!__get_cpuid(0, &eax, &name[0], &name[2], &name[1])) return tables[0];
+    return tables[memcmp(name, "GenuineIntel", sizeof name) == 0];
 }
 
 /* What the processor offers (CPUID) and the system saves at a task switch (XCR0). */
